@@ -61,7 +61,7 @@ constexpr Rational simplest_rational(double x) noexcept {
   const Binary b = take_apart(x);
   const Wide m = Wide{b.mantissa};
   const bool power_of_two = b.mantissa == (std::uint64_t{1} << 52);  // the gap below is half the gap above
-  if (b.exponent >= 2) return {m << b.exponent, 1};
+  if (b.exponent >= 0) return {m << b.exponent, 1};
   // The rounding interval in quarters of the last place. Its ends belong to x only when the mantissa is even, but as
   // their denominator is larger than that of x itself, an end is never the simplest.
   const Wide low = m * 4 - (power_of_two ? 1 : 2), high = m * 4 + 2;
