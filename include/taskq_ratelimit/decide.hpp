@@ -68,8 +68,9 @@ constexpr State refund(const Limit& limit, const State& state, Micros now, std::
   }
 }
 
-// Gives back what one decision took, as far as time has not given it back already.
+// Gives back what one decision took, as far as time or a reset has not given it back already.
 constexpr State give_back(const Limit& limit, const State& state, Micros now, const Taken& taken) noexcept {
+  if (taken.decided_at < state.newest) return advance(limit, state, now);
   switch (limit.algorithm()) {
     case Algorithm::meter: return meter::give_back(limit, state, now, taken);
     case Algorithm::fixed_window: return fixed_window::give_back(limit, state, now, taken);

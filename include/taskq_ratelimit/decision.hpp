@@ -19,11 +19,19 @@ struct Decision {
   constexpr bool operator==(const Decision&) const noexcept = default;
 };
 
-// A decision and the state after it. REQUIRES of whoever stores it: write `next` only if `decision.allowed`.
+// A decision and the state after it. REQUIRES of whoever stores it: write `next` only if `decision.allowed`, or if the clock was
+// set back (state.hpp), so that time goes on from there.
 struct Outcome {
   Decision decision;
   State next;
 };
+
+// A wait counts from the time that the decision worked with; a caller whose clock lags behind it has to wait for that, too.
+constexpr Outcome for_caller(Outcome outcome, Micros now) noexcept {
+  Decision& d = outcome.decision;
+  if (!d.allowed && d.decided_at > now) d.retry_after = saturating_add(d.retry_after, d.decided_at - now);
+  return outcome;
+}
 
 // What a refund or settlement needs to know of the decision it takes back.
 struct Taken {

@@ -53,7 +53,7 @@ constexpr Outcome decide(const Limit& limit, const State& state, Micros now, std
   State next = advance(limit, state, now);
   const bool allowed = next.used <= limit.capacity - cost;
   if (allowed) next.used += cost;
-  return {describe(limit, next, allowed), next};
+  return for_caller({describe(limit, next, allowed), next}, now);
 }
 
 // Debits without asking; the count stops at 2^52.
@@ -69,10 +69,11 @@ constexpr State refund(const Limit& limit, const State& state, Micros now, std::
   return next;
 }
 
-// Gives back what one decision took; nothing once its window is over.
+// Gives back what one decision took; nothing once its window is over, or if the clock was set back since.
 constexpr State give_back(const Limit& limit, const State& state, Micros now, const Taken& taken) noexcept {
   const State next = advance(limit, state, now);
-  return taken.decided_at < next.start ? next : refund(limit, next, next.at, taken.cost);
+  const bool same_window = taken.decided_at >= next.start && taken.decided_at <= next.at;
+  return same_window ? refund(limit, next, next.at, taken.cost) : next;
 }
 
 namespace example {

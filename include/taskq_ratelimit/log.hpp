@@ -103,7 +103,7 @@ template <class Entries>
 constexpr Outcome decide(const Limit& limit, const State& state, Micros now, std::int64_t cost, Entries& entries) noexcept {
   State next = advance(limit, state, now, entries);
   if (live(next) > limit.capacity - cost) {
-    return {describe(limit, next, false, wait_for(limit, next, cost, entries)), next};
+    return for_caller({describe(limit, next, false, wait_for(limit, next, cost, entries)), next}, now);
   }
   next = with_entry(next, cost);
   return {describe(limit, next, true, 0), next};

@@ -19,7 +19,7 @@ namespace taskq::ratelimit::meter {
 
 constexpr std::int64_t full(const Limit& limit) noexcept { return limit.capacity * limit.d; }
 
-constexpr State fresh(const Limit&, Micros now) noexcept { return {.at = now, .start = now, .newest = now}; }
+constexpr State fresh(const Limit&, Micros now) noexcept { return {.at = now, .start = now - 1, .newest = now}; }
 
 // What is left of `debt` after `elapsed`. The product is formed only where it is smaller than debt.
 constexpr std::int64_t decayed(const Limit& limit, std::int64_t debt, Micros elapsed) noexcept {
@@ -50,12 +50,13 @@ constexpr Decision describe(const Limit& limit, const State& state, bool allowed
   return {allowed, remaining(limit, state), retry_after, time_to_pay(limit, state.used), delay, state.at};
 }
 
-// Takes `cost` now, or as soon as it may be taken if that is within `max_wait`. REQUIRES: 1 <= cost <= capacity.
+// Takes `cost` now, or as soon as it may be taken if that is within `max_wait`; a denial's retry_after is the wait after which
+// the same call would be admitted. REQUIRES: 1 <= cost <= capacity, max_wait >= 0.
 constexpr Outcome reserve(const Limit& limit, const State& state, Micros now, std::int64_t cost, Micros max_wait) noexcept {
   State next = advance(limit, state, now);
   const std::int64_t grains = cost * limit.d;
   const Micros wait = time_to_pay(limit, next.used - (full(limit) - grains));
-  if (wait > max_wait || next.used > kMaxSum - grains) return {describe(limit, next, false, larger(wait, 1), 0), next};
+  if (wait > max_wait || wait == kNever || next.used > kMaxSum - grains) return {describe(limit, next, false, larger(wait, 1), 0), next};
   next.used += grains;
   return {describe(limit, next, true, 0, wait), next};
 }
@@ -76,17 +77,21 @@ constexpr Outcome charge(const Limit& limit, const State& state, Micros now, std
 constexpr State refund(const Limit& limit, const State& state, Micros now, std::int64_t cost) noexcept {
   State next = advance(limit, state, now);
   next.used = cost > next.used / limit.d ? 0 : next.used - cost * limit.d;
+  next.start = next.at;
   return next;
 }
 
-// The debt right after a decision, rounded down. A GCRA decision shows whole units only, so its reset time is used.
-constexpr std::int64_t debt_after(const Limit& limit, const Taken& taken) noexcept {
+// The debt right after a decision. A GCRA decision shows whole units only, so its reset time is used: rounded down, unless the
+// refund comes within a microsecond.
+constexpr std::int64_t debt_after(const Limit& limit, const Taken& taken, Micros elapsed) noexcept {
   if (limit.kind != Kind::sliding_window_gcra || limit.n == 0) return full(limit) - taken.remaining;
-  return taken.reset_after <= 0 ? 0 : limit.n * (taken.reset_after - 1) + 1;
+  if (taken.reset_after <= 0) return 0;
+  return elapsed <= 1 ? limit.n * taken.reset_after : limit.n * (taken.reset_after - 1) + 1;
 }
 
 // Grains that are still owed for a decision at `state.at`. What refills pays the oldest spending first, so units that time has
-// already given back are not given back twice. A place in the queue of time that has not come yet is given back
+// already given back are not given back twice. If something was refunded since, what lay under the decision may be gone: then
+// time is taken to have paid the decision itself. A place in the queue of time that has not come yet is given back
 // only as far as nobody stands behind it; else two callers would get one instant.
 constexpr std::int64_t still_owed(const Limit& limit, const State& state, const Taken& taken) noexcept {
   const std::int64_t grains = taken.cost * limit.d;
@@ -95,14 +100,18 @@ constexpr std::int64_t still_owed(const Limit& limit, const State& state, const 
     const std::int64_t behind = state.used - full(limit) - limit.n * (ready_at - state.at);
     return behind <= 0 ? grains : larger(0, grains - behind - (limit.n - 1));
   }
-  const std::int64_t then = taken.delay > 0 ? full(limit) : debt_after(limit, taken);
-  return smaller(grains, decayed(limit, then, larger(0, state.at - ready_at)));
+  const Micros elapsed = larger(0, state.at - ready_at);
+  const bool refunded_since = state.start >= taken.decided_at;
+  const std::int64_t then = taken.delay > 0 ? full(limit) : debt_after(limit, taken, elapsed);
+  return smaller(grains, decayed(limit, refunded_since ? smaller(then, grains) : then, elapsed));
 }
 
 // Gives back what one decision took, as far as it is still owed.
 constexpr State give_back(const Limit& limit, const State& state, Micros now, const Taken& taken) noexcept {
   State next = advance(limit, state, now);
-  next.used -= smaller(next.used, still_owed(limit, next, taken));
+  const std::int64_t back = smaller(next.used, still_owed(limit, next, taken));
+  next.used -= back;
+  if (back > 0) next.start = next.at;
   return next;
 }
 

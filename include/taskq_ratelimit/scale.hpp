@@ -48,7 +48,7 @@ constexpr MeterScale choose_scale(double capacity, Rational rate) noexcept {
   const Wide micro_units = wide_units(capacity, kMaxScale);
   if (micro_units <= 0) return {.error = ScaleError::capacity_out_of_range};
   if (!rate.exists() || rate.n < 0) return {.error = ScaleError::rate_out_of_range};
-  bool found = false;
+  bool found = false, too_fast = false;
   long double best_error = 1;
   for (int k = kMaxScale; k >= 0; --k) {
     const Wide grain = power_of_ten(kMaxScale - k);
@@ -57,7 +57,8 @@ constexpr MeterScale choose_scale(double capacity, Rational rate) noexcept {
     if (capacity_units > kMaxProduct) continue;
     const Rational exact = detail::per_micro(rate, k);
     const Rational low = best_below(exact, kMaxProduct / capacity_units);
-    if (low.n > kMaxProduct) continue;
+    too_fast = low.n > kMaxProduct;
+    if (too_fast) continue;
     const long double error = rate.n == 0 ? 0 : detail::relative_error(exact, low);
     if (found && error >= best_error) continue;
     found = true;
@@ -66,7 +67,7 @@ constexpr MeterScale choose_scale(double capacity, Rational rate) noexcept {
             static_cast<std::int64_t>(low.d)};
     if (error <= 1e-12L) break;
   }
-  if (!found) return {.error = ScaleError::capacity_out_of_range};
+  if (!found) return {.error = too_fast ? ScaleError::rate_out_of_range : ScaleError::capacity_out_of_range};
   const bool slow = rate.n > 0 && (best.n == 0 || Wide{best.capacity} * best.d > Wide{best.n} * kMaxProduct);
   if (slow) return {.error = ScaleError::refill_too_slow};
   if (best_error > 1e-5L) return {.error = ScaleError::rate_inexact};

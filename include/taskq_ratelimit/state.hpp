@@ -1,12 +1,12 @@
 // The state of one bucket: six integers, whatever the algorithm. Trivially copyable, no pointers, no padding.
 //
-//  field     meter           fixed_window   two_counter         log
-//  at        newest time     newest time    newest time         newest time
-//  start     -               window start   window start        time of the oldest entry that counts
-//  used      debt (grains)   count          count, this window  units ever admitted
-//  previous  -               -              count, last window  units that have left the window
-//  tail      -               -              -                   units whose entries were deleted
-//  newest    -               -              -                   time of the newest entry
+//  field     meter               fixed_window        two_counter         log
+//  at        newest time         newest time         newest time         newest time
+//  start     time of last refund window start        window start        time of the oldest entry that counts
+//  used      debt (grains)       count               count, this window  units ever admitted
+//  previous  -                   -                   count, last window  units that have left the window
+//  tail      -                   -                   -                   units whose entries were deleted
+//  newest    when made fresh     when made fresh     when made fresh     time of the newest entry
 #pragma once
 
 #include <cstdint>

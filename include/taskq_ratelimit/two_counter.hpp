@@ -78,7 +78,7 @@ constexpr Decision describe(const Limit& limit, const State& state, bool allowed
 // REQUIRES: 1 <= cost <= capacity.
 constexpr Outcome decide(const Limit& limit, const State& state, Micros now, std::int64_t cost) noexcept {
   State next = advance(limit, state, now);
-  if (!fits(limit, next, cost)) return {describe(limit, next, false, wait_for(limit, next, cost)), next};
+  if (!fits(limit, next, cost)) return for_caller({describe(limit, next, false, wait_for(limit, next, cost)), next}, now);
   next.used += cost;
   return {describe(limit, next, true, 0), next};
 }
@@ -99,9 +99,11 @@ constexpr State refund(const Limit& limit, const State& state, Micros now, std::
   return next;
 }
 
-// Gives back what one decision took, to the window it was taken from; nothing once both are over.
+// Gives back what one decision took, to the window it was taken from; nothing once both are over, or if the clock was set
+// back since.
 constexpr State give_back(const Limit& limit, const State& state, Micros now, const Taken& taken) noexcept {
   State next = advance(limit, state, now);
+  if (taken.decided_at > next.at) return next;
   if (taken.decided_at >= next.start) {
     next.used = larger(0, next.used - taken.cost);
   } else if (next.start - taken.decided_at <= limit.window) {
