@@ -36,6 +36,7 @@ constexpr State advance(const Limit& limit, const State& state, Micros now) noex
   const Micros t = time_used(state, now);
   State next = state;
   next.at = t;
+  next.newest = smaller(next.newest, t);
   if (t < state.start || t - state.start >= limit.window) {
     next.start = window_holding(t, state.start, limit.window);
     if (t > state.start) next.used = 0;

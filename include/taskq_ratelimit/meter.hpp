@@ -19,7 +19,9 @@ namespace taskq::ratelimit::meter {
 
 constexpr std::int64_t full(const Limit& limit) noexcept { return limit.capacity * limit.d; }
 
-constexpr State fresh(const Limit&, Micros now) noexcept { return {.at = now, .start = now - 1, .newest = now}; }
+constexpr State fresh(const Limit&, Micros now) noexcept {
+  return {.at = now, .start = now - 1, .tail = now, .newest = now};
+}
 
 // What is left of `debt` after `elapsed`. The product is formed only where it is smaller than debt.
 constexpr std::int64_t decayed(const Limit& limit, std::int64_t debt, Micros elapsed) noexcept {
@@ -32,8 +34,18 @@ constexpr Micros time_to_pay(const Limit& limit, std::int64_t debt) noexcept {
   return limit.n == 0 ? kNever : ceil_div(debt, limit.n);
 }
 
+// The same state where the clock was set back to `now`: same debt, and no instant of it lies in the future but promised ones.
+constexpr State set_back(State state, Micros now) noexcept {
+  state.start = smaller(state.start, now);
+  state.newest = smaller(state.newest, now);
+  state.tail = now + larger(0, state.tail - state.at);
+  state.at = now;
+  return state;
+}
+
 // The state at `now`: same debt if the clock was set back, else decayed.
 constexpr State advance(const Limit& limit, const State& state, Micros now) noexcept {
+  if (clock_was_set_back(state.at, now)) return set_back(state, now);
   const Micros t = time_used(state, now);
   State next = state;
   next.used = decayed(limit, state.used, t - state.at);
@@ -56,8 +68,13 @@ constexpr Outcome reserve(const Limit& limit, const State& state, Micros now, st
   State next = advance(limit, state, now);
   const std::int64_t grains = cost * limit.d;
   const Micros wait = time_to_pay(limit, next.used - (full(limit) - grains));
-  if (wait > max_wait || wait == kNever || next.used > kMaxSum - grains) return {describe(limit, next, false, larger(wait, 1), 0), next};
+  const Micros until_it_fits = time_to_pay(limit, next.used - (kMaxSum - grains));
+  if (wait > max_wait || wait == kNever || until_it_fits > 0) {
+    const Micros retry_after = wait == kNever ? kNever : larger(wait - max_wait, until_it_fits);
+    return for_caller({describe(limit, next, false, retry_after, 0), next}, now);
+  }
   next.used += grains;
+  next.tail = larger(next.tail, next.at + wait);
   return {describe(limit, next, true, 0, wait), next};
 }
 
@@ -81,29 +98,46 @@ constexpr State refund(const Limit& limit, const State& state, Micros now, std::
   return next;
 }
 
-// The debt right after a decision. A GCRA decision shows whole units only, so its reset time is used: rounded down, unless the
-// refund comes within a microsecond.
-constexpr std::int64_t debt_after(const Limit& limit, const Taken& taken, Micros elapsed) noexcept {
-  if (limit.kind != Kind::sliding_window_gcra || limit.n == 0) return full(limit) - taken.remaining;
-  if (taken.reset_after <= 0) return 0;
-  return elapsed <= 1 ? limit.n * taken.reset_after : limit.n * (taken.reset_after - 1) + 1;
+// The debt right after a decision: at least `low`, at most `high`. Exact where the decision shows a rest; else (GCRA shows
+// whole units, an overdraft shows 0) its time to full tells the debt to within n grains.
+struct DebtAfter {
+  Wide low;
+  Wide high;
+};
+
+constexpr Wide least(Wide a, Wide b) noexcept { return a < b ? a : b; }
+
+constexpr DebtAfter debt_after(const Limit& limit, const Taken& taken) noexcept {
+  const std::int64_t shown = full(limit) - taken.remaining;
+  const bool whole_units = limit.kind == Kind::sliding_window_gcra;
+  if (taken.remaining > 0 && !whole_units) return {shown, shown};
+  const Wide high = Wide{limit.n} * taken.reset_after;
+  const Wide low = high - limit.n + 1;
+  return {whole_units || low > shown ? low : shown, high};
 }
 
-// Grains that are still owed for a decision at `state.at`. What refills pays the oldest spending first, so units that time has
-// already given back are not given back twice. If something was refunded since, what lay under the decision may be gone: then
-// time is taken to have paid the decision itself. A place in the queue of time that has not come yet is given back
-// only as far as nobody stands behind it; else two callers would get one instant.
+// Grains that are still owed for a decision at `state.at`. What refills pays the oldest spending first, so units that time
+// has already given back are not given back twice. If nobody has called since, all of it is undone. Else:
+//   callers who were promised an instant (`tail` is the last of these) keep it, so what counts is what will be left then; and
+//   a place whose instant has not come is given back only as far as nobody stands behind it;
+//   something may have been refunded that lay under it: then time is taken to have paid the decision itself.
 constexpr std::int64_t still_owed(const Limit& limit, const State& state, const Taken& taken) noexcept {
-  const std::int64_t grains = taken.cost * limit.d;
-  const Micros ready_at = taken.decided_at + taken.delay;
-  if (taken.delay > 0 && ready_at > state.at) {
-    const std::int64_t behind = state.used - full(limit) - limit.n * (ready_at - state.at);
-    return behind <= 0 ? grains : larger(0, grains - behind - (limit.n - 1));
-  }
-  const Micros elapsed = larger(0, state.at - ready_at);
+  if (taken.decided_at > state.at) return 0;  // the clock was set back since: what was paid meanwhile is not known
+  const std::int64_t grains = taken.cost > kMaxSum / limit.d ? kMaxSum : taken.cost * limit.d;
+  if (limit.n == 0) return grains;
+  const Micros elapsed = state.at - taken.decided_at;
+  if (elapsed >= taken.reset_after) return 0;
+  const auto [low, high] = debt_after(limit, taken);
+  const Wide undecayed = state.used + Wide{limit.n} * elapsed;
   const bool refunded_since = state.start >= taken.decided_at;
-  const std::int64_t then = taken.delay > 0 ? full(limit) : debt_after(limit, taken, elapsed);
-  return smaller(grains, decayed(limit, refunded_since ? smaller(then, grains) : then, elapsed));
+  // A later caller would have added d grains or more.
+  const bool untouched = undecayed >= low && undecayed <= high && (low == high || limit.d >= limit.n);
+  if (untouched && !refunded_since) return grains;
+  const Micros last_goes = larger(state.at, state.tail) - taken.decided_at;
+  Wide owed = (untouched ? undecayed : low) - Wide{limit.n} * last_goes;
+  if (taken.delay > elapsed) owed = least(owed, grains - (undecayed - low));
+  if (refunded_since) owed = least(owed, grains - Wide{limit.n} * larger(0, last_goes - taken.delay));
+  return owed <= 0 ? 0 : static_cast<std::int64_t>(least(owed, grains));
 }
 
 // Gives back what one decision took, as far as it is still owed.

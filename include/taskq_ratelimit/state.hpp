@@ -5,7 +5,8 @@
 //  start     time of last refund window start        window start        time of the oldest entry that counts
 //  used      debt (grains)       count               count, this window  units ever admitted
 //  previous  -                   -                   count, last window  units that have left the window
-//  tail      -                   -                   -                   units whose entries were deleted
+//  tail      last instant        -                   -                   units whose entries were deleted
+//            promised
 //  newest    when made fresh     when made fresh     when made fresh     time of the newest entry
 #pragma once
 
