@@ -1,0 +1,410 @@
+\echo Use "CREATE EXTENSION taskq_ratelimit" to load this file. \quit
+
+-- Tables
+
+CREATE SEQUENCE taskq.rate_limit_id AS integer;
+
+CREATE TABLE taskq.rate_limits (
+    limit_id          integer     NOT NULL DEFAULT pg_catalog.nextval('taskq.rate_limit_id') PRIMARY KEY,
+    name              text        COLLATE "C" NOT NULL,
+    version           integer     NOT NULL DEFAULT 1,
+    kind              text        NOT NULL CHECK (kind IN ('token_bucket', 'leaky_bucket', 'sliding_window', 'fixed_window')),
+    style             text        CHECK (style IN ('log', 'gcra', 'counter')),
+    capacity          float8,
+    refill_per_second float8,
+    max_requests      bigint,
+    period            interval,
+    anchor            timestamptz,
+    keyed             boolean     NOT NULL,
+    storage           text        NOT NULL CHECK (storage IN ('table')),
+    shadow            boolean     NOT NULL,
+    ad_hoc            boolean     NOT NULL DEFAULT false,
+    paused_until      timestamptz NOT NULL DEFAULT '-infinity',
+    scale             smallint    NOT NULL,
+    units             bigint      NOT NULL,
+    rate_n            bigint      NOT NULL,
+    rate_d            bigint      NOT NULL,
+    window_us         bigint      NOT NULL,
+    tick_us           bigint      NOT NULL,
+    changed_at        timestamptz NOT NULL,
+    created_at        timestamptz NOT NULL DEFAULT pg_catalog.clock_timestamp(),
+    CONSTRAINT rate_limits_name_key UNIQUE (name)
+);
+ALTER SEQUENCE taskq.rate_limit_id OWNED BY taskq.rate_limits.limit_id;
+
+CREATE TABLE taskq.rate_limit_versions (
+    limit_id   integer     NOT NULL REFERENCES taskq.rate_limits ON DELETE CASCADE,
+    version    integer     NOT NULL,
+    kind       text        NOT NULL,
+    style      text,
+    anchor     timestamptz,
+    scale      smallint    NOT NULL,
+    units      bigint      NOT NULL,
+    rate_n     bigint      NOT NULL,
+    rate_d     bigint      NOT NULL,
+    window_us  bigint      NOT NULL,
+    tick_us    bigint      NOT NULL,
+    inherit    text        NOT NULL,
+    ended_at   timestamptz NOT NULL,
+    PRIMARY KEY (limit_id, version)
+);
+
+-- The order of the columns is the layout that src/bucket_row.hpp reads in place.
+CREATE TABLE taskq.rate_limit_buckets (
+    limit_id     integer     NOT NULL,
+    version      integer     NOT NULL,
+    bucket_id    bigint      NOT NULL,
+    at           timestamptz NOT NULL,
+    window_start timestamptz NOT NULL,
+    used         bigint      NOT NULL,
+    previous     bigint      NOT NULL,
+    tail         bigint      NOT NULL,
+    newest       timestamptz NOT NULL,
+    paused_until timestamptz NOT NULL,
+    key          text        COLLATE "C" NOT NULL,
+    PRIMARY KEY (limit_id, key)
+) WITH (fillfactor = 50, vacuum_truncate = false, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
+
+CREATE SEQUENCE taskq.rate_limit_bucket_id AS bigint CACHE 1;
+
+CREATE TABLE taskq.rate_limit_window_entries (
+    bucket_id  bigint      NOT NULL,
+    upto       bigint      NOT NULL,
+    cost       bigint      NOT NULL,
+    at         timestamptz NOT NULL,
+    request_id uuid        NOT NULL,
+    PRIMARY KEY (bucket_id, upto)
+) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
+
+CREATE TABLE taskq.rate_limit_refunds (
+    limit_id    integer     NOT NULL,
+    key         text        COLLATE "C" NOT NULL,
+    decided_at  timestamptz NOT NULL,
+    remaining   float8      NOT NULL,
+    useless_at  timestamptz NOT NULL,
+    PRIMARY KEY (limit_id, key, decided_at, remaining)
+);
+
+SELECT pg_catalog.pg_extension_config_dump('taskq.rate_limit_id', '');
+SELECT pg_catalog.pg_extension_config_dump('taskq.rate_limits', '');
+
+COMMENT ON TABLE taskq.rate_limits IS 'the limits: one row per definition; written by the register_ functions, pause, resume and drop_rate_limit';
+COMMENT ON TABLE taskq.rate_limit_versions IS 'former definitions of limits, for buckets whose state was written under them';
+COMMENT ON TABLE taskq.rate_limit_buckets IS 'the state of each limit and key; not dumped';
+COMMENT ON TABLE taskq.rate_limit_window_entries IS 'admitted calls of sliding windows of style log; not dumped';
+COMMENT ON TABLE taskq.rate_limit_refunds IS 'decisions that were refunded or settled, so that it happens once; not dumped';
+COMMENT ON SEQUENCE taskq.rate_limit_id IS 'numbers limits';
+COMMENT ON SEQUENCE taskq.rate_limit_bucket_id IS 'numbers the buckets that have window entries';
+
+COMMENT ON COLUMN taskq.rate_limits.limit_id IS 'number of the limit; part of the key of its buckets';
+COMMENT ON COLUMN taskq.rate_limits.name IS 'name of the limit, unique';
+COMMENT ON COLUMN taskq.rate_limits.version IS 'counts the definitions that this name has had';
+COMMENT ON COLUMN taskq.rate_limits.kind IS 'token_bucket, leaky_bucket, sliding_window or fixed_window';
+COMMENT ON COLUMN taskq.rate_limits.style IS 'of a sliding window: log, gcra or counter';
+COMMENT ON COLUMN taskq.rate_limits.capacity IS 'of a bucket: what it holds';
+COMMENT ON COLUMN taskq.rate_limits.refill_per_second IS 'of a bucket: what comes back per second';
+COMMENT ON COLUMN taskq.rate_limits.max_requests IS 'of a window: how much it admits';
+COMMENT ON COLUMN taskq.rate_limits.period IS 'of a window: its length';
+COMMENT ON COLUMN taskq.rate_limits.anchor IS 'an instant at which a window starts; NULL: the creation of the bucket';
+COMMENT ON COLUMN taskq.rate_limits.keyed IS 'true: one bucket per key';
+COMMENT ON COLUMN taskq.rate_limits.storage IS 'where buckets live';
+COMMENT ON COLUMN taskq.rate_limits.shadow IS 'true: decides, but lets everybody through';
+COMMENT ON COLUMN taskq.rate_limits.ad_hoc IS 'true: made by an acquire_ function that carries its definition';
+COMMENT ON COLUMN taskq.rate_limits.paused_until IS 'all keys are denied until then; -infinity: not paused';
+COMMENT ON COLUMN taskq.rate_limits.scale IS 'amounts are counted in units of 10^-scale';
+COMMENT ON COLUMN taskq.rate_limits.units IS 'capacity or max_requests in units';
+COMMENT ON COLUMN taskq.rate_limits.rate_n IS 'refill: rate_n / rate_d units per microsecond';
+COMMENT ON COLUMN taskq.rate_limits.rate_d IS 'see rate_n';
+COMMENT ON COLUMN taskq.rate_limits.window_us IS 'length of the window in microseconds; 0 for buckets';
+COMMENT ON COLUMN taskq.rate_limits.tick_us IS 'style counter: resolution of elapsed time, microseconds';
+COMMENT ON COLUMN taskq.rate_limits.changed_at IS 'when the definition was last changed';
+COMMENT ON COLUMN taskq.rate_limits.created_at IS 'when the name was first registered';
+COMMENT ON COLUMN taskq.rate_limit_buckets.limit_id IS 'the limit, see rate_limits';
+COMMENT ON COLUMN taskq.rate_limit_buckets.version IS 'definition under which the state was written';
+COMMENT ON COLUMN taskq.rate_limit_buckets.bucket_id IS 'names the window entries; 0 if there never were any';
+COMMENT ON COLUMN taskq.rate_limit_buckets.at IS 'newest time that the state has seen';
+COMMENT ON COLUMN taskq.rate_limit_buckets.window_start IS 'start of the window; style log: time of the oldest entry that counts';
+COMMENT ON COLUMN taskq.rate_limit_buckets.used IS 'buckets and gcra: debt in units / rate_d; windows: count; style log: units ever admitted';
+COMMENT ON COLUMN taskq.rate_limit_buckets.previous IS 'style counter: count of the last window; style log: units that have left the window';
+COMMENT ON COLUMN taskq.rate_limit_buckets.tail IS 'style log: units whose entries were deleted';
+COMMENT ON COLUMN taskq.rate_limit_buckets.newest IS 'style log: time of the newest entry';
+COMMENT ON COLUMN taskq.rate_limit_buckets.paused_until IS 'denied until then; -infinity: not paused';
+COMMENT ON COLUMN taskq.rate_limit_buckets.key IS 'whom the limit applies to; empty if it is not keyed';
+COMMENT ON COLUMN taskq.rate_limit_window_entries.bucket_id IS 'the bucket, see rate_limit_buckets';
+COMMENT ON COLUMN taskq.rate_limit_window_entries.upto IS 'number of the last unit of this entry';
+COMMENT ON COLUMN taskq.rate_limit_window_entries.cost IS 'units';
+COMMENT ON COLUMN taskq.rate_limit_window_entries.at IS 'when it was admitted';
+COMMENT ON COLUMN taskq.rate_limit_window_entries.request_id IS 'request_id of the decision';
+
+-- Types
+
+CREATE TYPE taskq.rate_limit_decision AS (
+    allowed             boolean,
+    remaining           float8,
+    retry_after         interval,
+    bucket_name         text,
+    backend             text,
+    request_id          uuid,
+    key                 text,
+    cost                float8,
+    quota               float8,
+    reset_after         interval,
+    delay               interval,
+    reason              text,
+    retry_after_seconds float8,
+    reset_after_seconds float8,
+    decided_at          timestamptz
+);
+COMMENT ON TYPE taskq.rate_limit_decision IS 'answer of acquire and its relatives';
+COMMENT ON COLUMN taskq.rate_limit_decision.allowed IS 'go ahead?';
+COMMENT ON COLUMN taskq.rate_limit_decision.remaining IS 'what is left after the call';
+COMMENT ON COLUMN taskq.rate_limit_decision.retry_after IS '0 if allowed; else the wait that gets in if nobody else calls; NULL if waiting never helps';
+COMMENT ON COLUMN taskq.rate_limit_decision.bucket_name IS 'name of the limit';
+COMMENT ON COLUMN taskq.rate_limit_decision.backend IS 'which backend decided: postgres';
+COMMENT ON COLUMN taskq.rate_limit_decision.request_id IS 'style log: names the entry';
+COMMENT ON COLUMN taskq.rate_limit_decision.key IS 'the key, empty if the limit is not keyed';
+COMMENT ON COLUMN taskq.rate_limit_decision.cost IS 'what was asked for';
+COMMENT ON COLUMN taskq.rate_limit_decision.quota IS 'the most that can ever be admitted at once';
+COMMENT ON COLUMN taskq.rate_limit_decision.reset_after IS 'time until nothing is used; NULL if never';
+COMMENT ON COLUMN taskq.rate_limit_decision.delay IS 'reserve: how long to wait before going ahead';
+COMMENT ON COLUMN taskq.rate_limit_decision.reason IS 'ok, limited, paused, shadow or lock_timeout';
+COMMENT ON COLUMN taskq.rate_limit_decision.retry_after_seconds IS 'retry_after as a number';
+COMMENT ON COLUMN taskq.rate_limit_decision.reset_after_seconds IS 'reset_after as a number';
+COMMENT ON COLUMN taskq.rate_limit_decision.decided_at IS 'the instant the decision is for';
+
+CREATE TYPE taskq.rate_limit_state AS (
+    bucket_name       text,
+    backend           text,
+    is_exhausted      boolean,
+    tokens_remaining  float8,
+    remaining         float8,
+    retry_after       interval,
+    capacity          float8,
+    "limit"           bigint,
+    "window"          interval,
+    style             text,
+    refill_per_second float8,
+    key               text,
+    paused_until      timestamptz,
+    updated_at        timestamptz,
+    kind              text,
+    reset_after       interval
+);
+COMMENT ON TYPE taskq.rate_limit_state IS 'snapshot of one bucket, from peek';
+COMMENT ON COLUMN taskq.rate_limit_state.bucket_name IS 'name of the limit';
+COMMENT ON COLUMN taskq.rate_limit_state.backend IS 'where it lives: postgres';
+COMMENT ON COLUMN taskq.rate_limit_state.is_exhausted IS 'a cost of 1 would be denied now';
+COMMENT ON COLUMN taskq.rate_limit_state.tokens_remaining IS 'buckets: tokens now; NULL for windows';
+COMMENT ON COLUMN taskq.rate_limit_state.remaining IS 'what is left now';
+COMMENT ON COLUMN taskq.rate_limit_state.retry_after IS 'if exhausted, the wait for a cost of 1; NULL otherwise, or if never';
+COMMENT ON COLUMN taskq.rate_limit_state.capacity IS 'buckets: what it holds';
+COMMENT ON COLUMN taskq.rate_limit_state."limit" IS 'windows: how much it admits';
+COMMENT ON COLUMN taskq.rate_limit_state."window" IS 'windows: its length';
+COMMENT ON COLUMN taskq.rate_limit_state.style IS 'sliding windows: log, gcra or counter';
+COMMENT ON COLUMN taskq.rate_limit_state.refill_per_second IS 'buckets: what comes back per second';
+COMMENT ON COLUMN taskq.rate_limit_state.key IS 'the key, empty if the limit is not keyed';
+COMMENT ON COLUMN taskq.rate_limit_state.paused_until IS 'denied until then; NULL if not paused';
+COMMENT ON COLUMN taskq.rate_limit_state.updated_at IS 'when it last took or gave back; NULL if never used';
+COMMENT ON COLUMN taskq.rate_limit_state.kind IS 'token_bucket, leaky_bucket, sliding_window or fixed_window';
+COMMENT ON COLUMN taskq.rate_limit_state.reset_after IS 'time until nothing is used; NULL if never';
+
+-- Changes of definitions reach every backend's cache
+
+CREATE FUNCTION taskq.definitions_changed() RETURNS trigger
+    LANGUAGE c AS 'MODULE_PATHNAME', 'taskq_definitions_changed';
+COMMENT ON FUNCTION taskq.definitions_changed() IS 'trigger: makes every session read the definitions again';
+
+CREATE TRIGGER definitions_changed AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON taskq.rate_limits
+    FOR EACH STATEMENT EXECUTE FUNCTION taskq.definitions_changed();
+
+-- Define
+
+CREATE FUNCTION taskq.register_token_bucket(name text, capacity float8, refill_per_second float8 DEFAULT NULL,
+    refill_amount float8 DEFAULT NULL, refill_period interval DEFAULT NULL, keyed boolean DEFAULT false,
+    storage text DEFAULT 'table', shadow boolean DEFAULT false, replace boolean DEFAULT false,
+    inherit text DEFAULT 'consumed') RETURNS boolean
+    LANGUAGE c PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'taskq_register_token_bucket';
+COMMENT ON FUNCTION taskq.register_token_bucket IS 'defines a token bucket: a burst of capacity, then refill_per_second (or refill_amount every refill_period)';
+
+CREATE FUNCTION taskq.register_leaky_bucket(name text, capacity float8, leak_per_second float8 DEFAULT NULL,
+    leak_amount float8 DEFAULT NULL, leak_period interval DEFAULT NULL, keyed boolean DEFAULT false,
+    storage text DEFAULT 'table', shadow boolean DEFAULT false, replace boolean DEFAULT false,
+    inherit text DEFAULT 'consumed') RETURNS boolean
+    LANGUAGE c PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'taskq_register_leaky_bucket';
+COMMENT ON FUNCTION taskq.register_leaky_bucket IS 'defines a leaky bucket (a meter: it admits what a token bucket admits)';
+
+CREATE FUNCTION taskq.register_sliding_window(name text, max_requests bigint, period interval, style text DEFAULT 'log',
+    anchor timestamptz DEFAULT NULL, keyed boolean DEFAULT false, storage text DEFAULT 'table', shadow boolean DEFAULT false,
+    replace boolean DEFAULT false, inherit text DEFAULT 'consumed') RETURNS boolean
+    LANGUAGE c PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'taskq_register_sliding_window';
+COMMENT ON FUNCTION taskq.register_sliding_window IS 'defines a sliding window of style log (exact), gcra (even pace) or counter (approximate, small)';
+
+CREATE FUNCTION taskq.register_fixed_window(name text, max_requests bigint, period interval, anchor timestamptz DEFAULT NULL,
+    keyed boolean DEFAULT false, storage text DEFAULT 'table', shadow boolean DEFAULT false, replace boolean DEFAULT false,
+    inherit text DEFAULT 'consumed') RETURNS boolean
+    LANGUAGE c PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'taskq_register_fixed_window';
+COMMENT ON FUNCTION taskq.register_fixed_window IS 'defines a fixed window: max_requests in each period, counted anew in the next';
+
+CREATE FUNCTION taskq.drop_rate_limit(name text) RETURNS void
+    LANGUAGE c PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'taskq_drop_rate_limit';
+COMMENT ON FUNCTION taskq.drop_rate_limit IS 'forgets a limit and all its buckets';
+
+-- Decide
+
+CREATE FUNCTION taskq.acquire(name text, cost float8 DEFAULT 1, key text DEFAULT '') RETURNS taskq.rate_limit_decision
+    LANGUAGE c PARALLEL UNSAFE COST 100 AS 'MODULE_PATHNAME', 'taskq_acquire';
+COMMENT ON FUNCTION taskq.acquire IS 'takes cost if it is there; use SELECT * FROM taskq.acquire(...), as (taskq.acquire(...)).* spends once per column';
+
+CREATE FUNCTION taskq.allow(name text, cost float8 DEFAULT 1, key text DEFAULT '') RETURNS boolean
+    LANGUAGE c PARALLEL UNSAFE COST 100 AS 'MODULE_PATHNAME', 'taskq_allow';
+COMMENT ON FUNCTION taskq.allow IS 'acquire that answers only yes or no';
+
+CREATE FUNCTION taskq.acquire_json(name text, cost float8 DEFAULT 1, key text DEFAULT '') RETURNS jsonb
+    LANGUAGE sql PARALLEL UNSAFE COST 100 SET search_path = pg_catalog, pg_temp
+    AS 'SELECT pg_catalog.to_jsonb(taskq.acquire($1, $2, $3))';
+COMMENT ON FUNCTION taskq.acquire_json IS 'acquire that answers with a JSON object';
+
+CREATE FUNCTION taskq.require(name text, cost float8 DEFAULT 1, key text DEFAULT '') RETURNS taskq.rate_limit_decision
+    LANGUAGE c PARALLEL UNSAFE COST 100 AS 'MODULE_PATHNAME', 'taskq_require';
+COMMENT ON FUNCTION taskq.require IS 'acquire that raises SQLSTATE TQ429 when it is denied';
+
+CREATE FUNCTION taskq.preview(name text, cost float8 DEFAULT 1, key text DEFAULT '') RETURNS taskq.rate_limit_decision
+    LANGUAGE c PARALLEL UNSAFE COST 100 AS 'MODULE_PATHNAME', 'taskq_preview';
+COMMENT ON FUNCTION taskq.preview IS 'what acquire would answer; spends nothing';
+
+CREATE FUNCTION taskq.reserve(name text, cost float8 DEFAULT 1, max_wait interval DEFAULT NULL, key text DEFAULT '')
+    RETURNS taskq.rate_limit_decision
+    LANGUAGE c PARALLEL UNSAFE COST 100 AS 'MODULE_PATHNAME', 'taskq_reserve';
+COMMENT ON FUNCTION taskq.reserve IS 'buckets and gcra: takes a place in the queue of time; go ahead after delay';
+
+CREATE FUNCTION taskq.charge(name text, cost float8 DEFAULT 1, key text DEFAULT '') RETURNS taskq.rate_limit_decision
+    LANGUAGE c PARALLEL UNSAFE COST 100 AS 'MODULE_PATHNAME', 'taskq_charge';
+COMMENT ON FUNCTION taskq.charge IS 'debits without asking';
+
+CREATE FUNCTION taskq.refund(decision taskq.rate_limit_decision) RETURNS float8
+    LANGUAGE c PARALLEL UNSAFE COST 100 AS 'MODULE_PATHNAME', 'taskq_refund_decision';
+COMMENT ON FUNCTION taskq.refund(taskq.rate_limit_decision) IS 'gives back what a decision took, once; answers how much that was';
+
+CREATE FUNCTION taskq.refund(name text, cost float8, key text DEFAULT '') RETURNS float8
+    LANGUAGE c PARALLEL UNSAFE COST 100 AS 'MODULE_PATHNAME', 'taskq_refund_amount';
+COMMENT ON FUNCTION taskq.refund(text, float8, text) IS 'gives back cost, clamped at full; answers how much that was';
+
+CREATE FUNCTION taskq.settle(decision taskq.rate_limit_decision, actual_cost float8) RETURNS float8
+    LANGUAGE c PARALLEL UNSAFE COST 100 AS 'MODULE_PATHNAME', 'taskq_settle';
+COMMENT ON FUNCTION taskq.settle IS 'replaces the cost of a decision by the true one, once; answers what was given back (negative: debited)';
+
+CREATE PROCEDURE taskq.wait(name text, cost float8 DEFAULT 1, key text DEFAULT '', timeout interval DEFAULT NULL,
+    INOUT allowed boolean DEFAULT NULL, INOUT remaining float8 DEFAULT NULL, INOUT waited interval DEFAULT NULL,
+    INOUT retry_after interval DEFAULT NULL, INOUT reason text DEFAULT NULL)
+    LANGUAGE c AS 'MODULE_PATHNAME', 'taskq_wait_for_turn';
+COMMENT ON PROCEDURE taskq.wait IS 'CALL it outside a transaction block: returns when it is your turn, or denied at the timeout';
+
+-- Several
+
+CREATE FUNCTION taskq.acquire_many(names text[], costs float8[] DEFAULT NULL, keys text[] DEFAULT NULL)
+    RETURNS SETOF taskq.rate_limit_decision
+    LANGUAGE c PARALLEL UNSAFE COST 1000 ROWS 10 AS 'MODULE_PATHNAME', 'taskq_acquire_many';
+COMMENT ON FUNCTION taskq.acquire_many IS 'many decisions, each on its own, in the order of the arguments; arrays of one element apply to all';
+
+-- Without registering
+
+CREATE FUNCTION taskq.acquire_token_bucket(name text, capacity float8, refill_per_second float8, cost float8 DEFAULT 1,
+    key text DEFAULT '') RETURNS taskq.rate_limit_decision
+    LANGUAGE c PARALLEL UNSAFE COST 100 AS 'MODULE_PATHNAME', 'taskq_acquire_token_bucket';
+COMMENT ON FUNCTION taskq.acquire_token_bucket IS 'acquire on a token bucket that is defined by the call';
+
+CREATE FUNCTION taskq.acquire_leaky_bucket(name text, capacity float8, leak_per_second float8, cost float8 DEFAULT 1,
+    key text DEFAULT '') RETURNS taskq.rate_limit_decision
+    LANGUAGE c PARALLEL UNSAFE COST 100 AS 'MODULE_PATHNAME', 'taskq_acquire_leaky_bucket';
+COMMENT ON FUNCTION taskq.acquire_leaky_bucket IS 'acquire on a leaky bucket that is defined by the call';
+
+CREATE FUNCTION taskq.acquire_sliding_window(name text, max_requests bigint, period interval, style text DEFAULT 'log',
+    cost float8 DEFAULT 1, key text DEFAULT '') RETURNS taskq.rate_limit_decision
+    LANGUAGE c PARALLEL UNSAFE COST 100 AS 'MODULE_PATHNAME', 'taskq_acquire_sliding_window';
+COMMENT ON FUNCTION taskq.acquire_sliding_window IS 'acquire on a sliding window that is defined by the call';
+
+CREATE FUNCTION taskq.acquire_fixed_window(name text, max_requests bigint, period interval, cost float8 DEFAULT 1,
+    key text DEFAULT '') RETURNS taskq.rate_limit_decision
+    LANGUAGE c PARALLEL UNSAFE COST 100 AS 'MODULE_PATHNAME', 'taskq_acquire_fixed_window';
+COMMENT ON FUNCTION taskq.acquire_fixed_window IS 'acquire on a fixed window that is defined by the call';
+
+-- Look
+
+CREATE FUNCTION taskq.peek(name text, key text DEFAULT '') RETURNS taskq.rate_limit_state
+    LANGUAGE c PARALLEL RESTRICTED COST 50 AS 'MODULE_PATHNAME', 'taskq_peek';
+COMMENT ON FUNCTION taskq.peek IS 'the state of a bucket now; changes nothing, creates nothing';
+
+CREATE FUNCTION taskq.remaining(name text, key text DEFAULT '') RETURNS float8
+    LANGUAGE c PARALLEL RESTRICTED COST 50 AS 'MODULE_PATHNAME', 'taskq_remaining';
+COMMENT ON FUNCTION taskq.remaining IS 'what is left now';
+
+CREATE FUNCTION taskq.reset_after(name text, key text DEFAULT '') RETURNS interval
+    LANGUAGE c PARALLEL RESTRICTED COST 50 AS 'MODULE_PATHNAME', 'taskq_reset_after';
+COMMENT ON FUNCTION taskq.reset_after IS 'time until nothing is used; 0 when full, NULL if never';
+
+CREATE FUNCTION taskq.peek_all() RETURNS SETOF taskq.rate_limit_state
+    LANGUAGE sql PARALLEL RESTRICTED SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+    -- SECURITY DEFINER: callers may not read the tables.
+    AS $$ SELECT s.* FROM taskq.rate_limits AS l
+          LEFT JOIN taskq.rate_limit_buckets AS b ON b.limit_id OPERATOR(pg_catalog.=) l.limit_id
+          CROSS JOIN LATERAL taskq.peek(l.name, coalesce(b.key, '')) AS s
+          WHERE b.limit_id IS NOT NULL OR NOT l.keyed
+          ORDER BY l.name, b.key $$;
+COMMENT ON FUNCTION taskq.peek_all() IS 'the state of every bucket now';
+
+CREATE FUNCTION taskq.version() RETURNS text
+    LANGUAGE c IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'taskq_version';
+COMMENT ON FUNCTION taskq.version() IS 'version of the library';
+
+CREATE VIEW taskq.rate_limit_status AS SELECT * FROM taskq.peek_all();
+COMMENT ON VIEW taskq.rate_limit_status IS 'the state of every bucket now, see peek';
+
+-- Reset
+
+CREATE FUNCTION taskq.reset(name text, key text DEFAULT '') RETURNS boolean
+    LANGUAGE c PARALLEL UNSAFE COST 100 AS 'MODULE_PATHNAME', 'taskq_reset';
+COMMENT ON FUNCTION taskq.reset IS 'makes a bucket as good as new; answers whether there was one';
+
+CREATE FUNCTION taskq.pause(name text, key text, until timestamptz) RETURNS void
+    LANGUAGE c PARALLEL UNSAFE COST 100 AS 'MODULE_PATHNAME', 'taskq_pause';
+COMMENT ON FUNCTION taskq.pause(text, text, timestamptz) IS 'denies everything on one key until then, with reason paused';
+
+CREATE FUNCTION taskq.pause(name text, until timestamptz) RETURNS void
+    LANGUAGE c PARALLEL UNSAFE COST 100 AS 'MODULE_PATHNAME', 'taskq_pause_limit';
+COMMENT ON FUNCTION taskq.pause(text, timestamptz) IS 'denies everything on a limit, with all its keys, until then, with reason paused';
+
+CREATE FUNCTION taskq.resume(name text, key text) RETURNS void
+    LANGUAGE c PARALLEL UNSAFE COST 100 AS 'MODULE_PATHNAME', 'taskq_resume';
+COMMENT ON FUNCTION taskq.resume(text, text) IS 'ends a pause of one key';
+
+CREATE FUNCTION taskq.resume(name text) RETURNS void
+    LANGUAGE c PARALLEL UNSAFE COST 100 AS 'MODULE_PATHNAME', 'taskq_resume_limit';
+COMMENT ON FUNCTION taskq.resume(text) IS 'ends a pause of a limit; pauses of single keys stay';
+
+-- Upkeep
+
+CREATE FUNCTION taskq.sweep(OUT buckets bigint, OUT entries bigint, OUT refunds bigint, OUT versions bigint)
+    LANGUAGE c PARALLEL UNSAFE COST 10000 AS 'MODULE_PATHNAME', 'taskq_sweep';
+COMMENT ON FUNCTION taskq.sweep() IS 'deletes what no decision needs any more; answers how many rows';
+
+CREATE FUNCTION taskq.evict_idle(idle_for interval) RETURNS bigint
+    LANGUAGE c PARALLEL UNSAFE COST 10000 AS 'MODULE_PATHNAME', 'taskq_evict_idle';
+COMMENT ON FUNCTION taskq.evict_idle IS 'deletes buckets of keyed limits that are full and were not used for so long';
+
+-- Web
+
+CREATE FUNCTION taskq.http_headers(decision taskq.rate_limit_decision) RETURNS jsonb
+    LANGUAGE c STABLE PARALLEL RESTRICTED COST 50 AS 'MODULE_PATHNAME', 'taskq_http_headers';
+COMMENT ON FUNCTION taskq.http_headers IS 'the HTTP fields that tell a client about a decision';
+
+-- Rights: nobody has any; grant_usage gives one of three bundles
+
+CREATE FUNCTION taskq.grant_usage(role regrole, bundle text) RETURNS void
+    LANGUAGE c PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'taskq_grant_usage';
+COMMENT ON FUNCTION taskq.grant_usage IS 'grants a role the bundle client, operator or monitor';
+
+REVOKE ALL ON SCHEMA taskq FROM PUBLIC;
+REVOKE ALL ON ALL TABLES IN SCHEMA taskq FROM PUBLIC;
+REVOKE ALL ON ALL SEQUENCES IN SCHEMA taskq FROM PUBLIC;
+REVOKE ALL ON ALL ROUTINES IN SCHEMA taskq FROM PUBLIC;
+REVOKE ALL ON TYPE taskq.rate_limit_decision, taskq.rate_limit_state FROM PUBLIC;

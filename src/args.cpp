@@ -1,0 +1,114 @@
+#include "args.hpp"
+
+#include "errors.hpp"
+#include "taskq_ratelimit/amount.hpp"
+
+#include "pg.hpp"
+
+namespace taskq::pg {
+
+using ratelimit::Micros;
+
+namespace {
+
+const char* interval_given(const Interval& interval, const char* argument) {
+  Interval copy = interval;
+  return psprintf("The %s is %s.", argument, DatumGetCString(DirectFunctionCall1(interval_out, PointerGetDatum(&copy))));
+}
+
+}  // namespace
+
+bool is_null(FunctionCallInfo fcinfo, int position) { return PG_ARGISNULL(position); }
+
+void check_given(FunctionCallInfo fcinfo, int position, const char* argument) {
+  if (PG_ARGISNULL(position)) raise_null(argument);
+}
+
+std::string_view as_string(Datum datum) {
+  struct varlena* value = DatumGetTextPP(datum);
+  return {VARDATA_ANY(value), static_cast<std::size_t>(VARSIZE_ANY_EXHDR(value))};
+}
+
+std::string_view text_arg(FunctionCallInfo fcinfo, int position, const char* argument) {
+  check_given(fcinfo, position, argument);
+  return as_string(PG_GETARG_DATUM(position));
+}
+
+double float_arg(FunctionCallInfo fcinfo, int position, const char* argument) {
+  check_given(fcinfo, position, argument);
+  return PG_GETARG_FLOAT8(position);
+}
+
+int64 int_arg(FunctionCallInfo fcinfo, int position, const char* argument) {
+  check_given(fcinfo, position, argument);
+  return PG_GETARG_INT64(position);
+}
+
+bool bool_arg(FunctionCallInfo fcinfo, int position, const char* argument) {
+  check_given(fcinfo, position, argument);
+  return PG_GETARG_BOOL(position);
+}
+
+void check_name(std::string_view name) {
+  if (name.empty()) raise_invalid("name must not be empty", "The name has 0 bytes.", "Give the limit a name of 1 to 255 bytes.");
+  if (name.size() > max_name_bytes) {
+    raise_invalid("name is too long", psprintf("The name has %d bytes.", static_cast<int>(name.size())),
+                  "A name has 255 bytes at most; what varies belongs into the key.");
+  }
+  for (const char c : name) {
+    if (static_cast<unsigned char>(c) >= 0x20 && c != 0x7f) continue;
+    raise_invalid("name contains a control character", psprintf("The name is \"%s\".", shown(name)), "Use printable characters only.");
+  }
+}
+
+std::string_view name_arg(FunctionCallInfo fcinfo, int position) {
+  const std::string_view name = text_arg(fcinfo, position, "name");
+  check_name(name);
+  return name;
+}
+
+void check_key_length(std::string_view key) {
+  if (key.size() <= max_key_bytes) return;
+  raise_invalid("key is too long", psprintf("The key has %d bytes.", static_cast<int>(key.size())),
+                "A key has 1024 bytes at most; hash longer ones, for example with sha256().");
+}
+
+std::string_view key_arg(FunctionCallInfo fcinfo, int position) {
+  const std::string_view key = text_arg(fcinfo, position, "key");
+  check_key_length(key);
+  return key;
+}
+
+Micros interval_micros(const Interval& interval, const char* argument) {
+  if (interval.month != 0) {
+    raise_invalid(psprintf("%s must not contain months or years", argument), interval_given(interval, argument), "They have no fixed length; use days, 24 hours each.");
+  }
+  const ratelimit::Wide micros = ratelimit::Wide{interval.day} * USECS_PER_DAY + interval.time;
+  if (micros < 0) raise_invalid(psprintf("%s must not be negative", argument), interval_given(interval, argument), "Give a positive interval such as interval '1 minute'.");
+  return micros > ratelimit::kMaxProduct ? ratelimit::kMaxProduct + 1 : static_cast<Micros>(micros);
+}
+
+Micros interval_arg(FunctionCallInfo fcinfo, int position, const char* argument) {
+  check_given(fcinfo, position, argument);
+  return interval_micros(*PG_GETARG_INTERVAL_P(position), argument);
+}
+
+Call call_args(FunctionCallInfo fcinfo, int name, int cost, int key, CostRule rule) {
+  Call call{};
+  call.name = name_arg(fcinfo, name);
+  call.amount = float_arg(fcinfo, cost, "cost");
+  call.key = key_arg(fcinfo, key);
+  call.rule = rule;
+  resolve(call);
+  return call;
+}
+
+Call look_args(FunctionCallInfo fcinfo, int name, int key) {
+  Call call{};
+  call.name = name_arg(fcinfo, name);
+  call.key = key_arg(fcinfo, key);
+  resolve(call);
+  return call;
+}
+
+}  // namespace taskq::pg

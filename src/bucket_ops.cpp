@@ -1,0 +1,450 @@
+#include "bucket_ops.hpp"
+
+#include <cmath>
+
+#include "bucket_work.hpp"
+#include "clock.hpp"
+#include "row_wait.hpp"
+#include "settings.hpp"
+
+#include "pg.hpp"
+
+namespace taskq::pg {
+
+using ratelimit::Algorithm;
+using ratelimit::Decision;
+using ratelimit::Limit;
+using ratelimit::Micros;
+using ratelimit::Outcome;
+using ratelimit::State;
+using ratelimit::Taken;
+namespace log = ratelimit::log;
+
+namespace {
+
+enum class Step : uint8 { nothing, write };
+enum class IfMissing : uint8 { create, leave };
+enum class Result : uint8 { nothing, written, timed_out };
+
+// Both tables, open for the length of one operation.
+struct Tables {
+  OpenTable buckets;
+  OpenTable entries;
+  bool has_entries;
+};
+
+Tables open_tables(const Definition& definition, LOCKMODE mode) {
+  relations();
+  Tables tables{.buckets = open_buckets(mode), .entries = {}, .has_entries = false};
+  // A bucket whose state was written under a former definition may have entries, too.
+  if (definition.limit.algorithm() == Algorithm::log || definition.version > 1) {
+    tables.entries = open_entries(mode);
+    tables.has_entries = true;
+  }
+  return tables;
+}
+
+void close_tables(const Tables& tables) {
+  if (tables.has_entries) close_table(tables.entries);
+  close_table(tables.buckets);
+}
+
+BucketRow new_row(const Definition& definition, Micros now) {
+  const bool is_log = definition.limit.algorithm() == Algorithm::log;
+  const State state = is_log ? log::fresh(definition.limit, now) : ratelimit::fresh(definition.limit, now);
+  return {definition.limit_id, definition.version, 0, state, DT_NOBEGIN};
+}
+
+// Everything for one attempt, except that a former definition may still have to be carried over.
+Work begin(const Call& call, const Tables& tables, const FoundBucket& found) {
+  Work work{.definition = call.definition, .key = call.key};
+  work.now = clock_now();
+  work.existed = found.exists;
+  work.row = found.exists ? *bucket_row(found.row) : new_row(call.definition, work.now);
+  work.entries = {.table = tables.entries, .bucket_id = work.row.bucket_id};
+  return work;
+}
+
+bool clock_was_set_back(const Work& work) { return ratelimit::clock_was_set_back(work.row.state.at, work.now); }
+
+void report_clock_step(const Work& work) {
+  ereport(LOG, (errmsg("rate limit \"%s\": the clock was set back by %lld ms, the bucket goes on from the new time",
+                       work.definition.name, static_cast<long long>((work.row.state.at - work.now) / 1000))));
+}
+
+bool write(const Tables& tables, Work& work, const FoundBucket& found) {
+  if (work.plan.add && work.row.bucket_id == 0) work.row.bucket_id = work.entries.bucket_id = next_bucket_id();
+  const BucketName name{work.row.limit_id, work.key};
+  bool written;
+  if (found.exists) {
+    HeapTuple changed = heap_copytuple(found.row);
+    *bucket_row(changed) = work.row;
+    written = replace_bucket(tables.buckets, name, found.row, changed);
+    heap_freetuple(changed);
+  } else {
+    written = insert_bucket(tables.buckets, name, work.row);
+  }
+  if (written) carry_out(work);
+  return written;
+}
+
+// True if what was read of the entries belongs to the state that was read.
+bool is_consistent(const Tables& tables, const Work& work, const FoundBucket& found) {
+  if (work.entries.probes == 0) return true;
+  return !work.entries.missing && !(found.exists && is_superseded(tables.buckets, found.row));
+}
+
+// The bucket's state belongs to a newer definition than the call was resolved with.
+bool is_stale(const Call& call, const Work& work) { return work.row.version > call.definition.version; }
+
+void renew(Call& call, Tables& tables, LOCKMODE mode) {
+  close_tables(tables);
+  resolve(call);
+  tables = open_tables(call.definition, mode);
+}
+
+enum class Attempt : uint8 { done, again, wait };
+
+// One round of the protocol. `decide(work)` changes work.row and work.plan and says what is to be done.
+template <class Decide>
+Attempt attempt(const Tables& tables, Work& work, const FoundBucket& found, Decide& decide, Result& result) {
+  const bool busy = found.version.kind == VersionKind::busy;
+  if (work.row.version != work.definition.version) {
+    // What carries over from a former definition is written first, and decided upon in the next round.
+    if (!busy && bring_up_to_date(work)) write(tables, work, found);
+    return busy ? Attempt::wait : Attempt::again;
+  }
+  const Step step = decide(work);
+  if (!is_consistent(tables, work, found)) return Attempt::again;
+  result = step == Step::nothing ? Result::nothing : Result::written;
+  if (step == Step::nothing) return Attempt::done;
+  if (busy) return Attempt::wait;
+  return write(tables, work, found) ? Attempt::done : Attempt::again;
+}
+
+template <class Decide>
+Attempt one_round(Call& call, Tables& tables, IfMissing if_missing, Decide& decide, Patience& patience, Result& result) {
+  const FoundBucket found = find_bucket(tables.buckets, {call.definition.limit_id, call.key}, true);
+  const bool arriving = found.version.kind == VersionKind::arriving;
+  if (!found.exists && !arriving && if_missing == IfMissing::leave) return Attempt::done;
+  Attempt outcome = Attempt::wait;
+  if (!arriving) {
+    Work work = begin(call, tables, found);
+    if (is_stale(call, work)) return renew(call, tables, RowExclusiveLock), Attempt::again;
+    outcome = attempt(tables, work, found, decide, result);
+  }
+  if (outcome != Attempt::wait) return outcome;
+  ItemPointer place = found.row == nullptr ? nullptr : &found.row->t_self;
+  if (wait_for_other(patience, found.version, tables.buckets.table, place)) return Attempt::again;
+  result = Result::timed_out;
+  return Attempt::done;
+}
+
+// Runs `decide` until its result holds. Raises the caller's own lock time-out; ours is a result.
+template <class Decide>
+Result change_bucket(Call& call, IfMissing if_missing, Decide decide) {
+  Tables tables = open_tables(call.definition, RowExclusiveLock);
+  Patience patience;
+  Result result = Result::nothing;
+  while (one_round(call, tables, if_missing, decide, patience, result) != Attempt::done) CHECK_FOR_INTERRUPTS();
+  close_tables(tables);
+  return result;
+}
+
+// The same where the caller has no use for a denial.
+template <class Decide>
+void change_bucket_or_raise(Call& call, IfMissing if_missing, Decide decide) {
+  if (change_bucket(call, if_missing, decide) != Result::timed_out) return;
+  ereport(ERROR, (errcode(ERRCODE_LOCK_NOT_AVAILABLE),
+                  errmsg("rate limit \"%s\" is in use by another transaction", call.definition.name),
+                  errdetail("Waited %d ms.", lock_timeout), errhint("Try again, or raise taskq_ratelimit.lock_timeout.")));
+}
+
+// Runs `look` on the present state without changing anything.
+template <class Look>
+void read_bucket(Call& call, Look look) {
+  Tables tables = open_tables(call.definition, AccessShareLock);
+  for (bool done = false; !done;) {
+    CHECK_FOR_INTERRUPTS();
+    const FoundBucket found = find_bucket(tables.buckets, {call.definition.limit_id, call.key}, false);
+    Work work = begin(call, tables, found);
+    if (is_stale(call, work)) {
+      renew(call, tables, AccessShareLock);
+      continue;
+    }
+    bring_up_to_date(work);
+    look(work);
+    done = is_consistent(tables, work, found);
+  }
+  close_tables(tables);
+}
+
+TimestampTz pause_end(const Work& work) {
+  return ratelimit::larger(work.definition.paused_until, work.row.paused_until);
+}
+
+Outcome outcome_of(Work& work, int64 cost, Micros max_wait) {
+  const Limit& limit = work.limit();
+  if (work.is_log()) return log::decide(limit, work.row.state, work.now, cost, work.entries);
+  if (limit.algorithm() == Algorithm::meter) return ratelimit::meter::reserve(limit, work.row.state, work.now, cost, max_wait);
+  return ratelimit::decide(limit, work.row.state, work.now, cost);
+}
+
+Decision paused_decision(const Decision& decision, TimestampTz until, Micros now) {
+  Decision denied = decision;
+  denied.allowed = false;
+  denied.delay = 0;
+  denied.retry_after = until == DT_NOEND ? ratelimit::kNever : until - now;
+  return denied;
+}
+
+Decision let_through(const Decision& decision) {
+  Decision allowed = decision;
+  allowed.allowed = true;
+  allowed.retry_after = 0;
+  return allowed;
+}
+
+Decision describe(Work& work, const State& state) {
+  if (work.is_log()) return log::describe(work.limit(), state, true, 0);
+  return ratelimit::peek(work.limit(), state, state.at, 1);
+}
+
+// What acquire answers, and the state it leaves behind.
+struct Verdict {
+  Answer answer;
+  State next;
+  bool takes;  // the bucket has to be written
+};
+
+Verdict judge(Work& work, int64 cost, Micros max_wait) {
+  const Outcome outcome = outcome_of(work, cost, max_wait);
+  Verdict v{.answer = {.decision = outcome.decision}, .next = outcome.next, .takes = outcome.decision.allowed};
+  v.answer.paused_until = pause_end(work);
+  v.answer.used_at = work.existed ? work.row.state.at : DT_NOBEGIN;
+  v.answer.reason = outcome.decision.allowed ? Reason::ok : Reason::limited;
+  if (v.answer.paused_until > outcome.decision.decided_at) {
+    v.next = advanced(work);
+    v.takes = false;
+    v.answer.reason = Reason::paused;
+    v.answer.decision = paused_decision(describe(work, v.next), v.answer.paused_until, v.next.at);
+  }
+  if (!v.answer.decision.allowed && work.definition.shadow) {
+    v.answer.reason = Reason::shadow;
+    v.answer.decision = let_through(v.answer.decision);
+  }
+  return v;
+}
+
+Step keep(Work& work, const Verdict& verdict, int64 cost) {
+  const bool stepped = clock_was_set_back(work);
+  if (!verdict.takes && !stepped) return Step::nothing;
+  if (stepped) report_clock_step(work);
+  work.plan.pull_back = stepped && work.is_log();
+  work.row.state = verdict.next;
+  if (work.is_log()) {
+    if (verdict.takes) plan_add(work, cost);
+    plan_trim(work);
+  }
+  return Step::write;
+}
+
+// Nobody could say for sure within the time: denied, nothing taken.
+Answer timed_out(const Answer& last) {
+  Answer answer = last;
+  answer.has_request_id = false;
+  answer.reason = Reason::lock_timeout;
+  answer.decision.allowed = false;
+  answer.decision.delay = 0;
+  answer.decision.retry_after = ratelimit::larger(Micros{lock_timeout} * 1000, 1);
+  return answer;
+}
+
+Answer with_id(const Answer& answer, const Work& work) {
+  Answer result = answer;
+  result.has_request_id = work.plan.add;
+  result.request_id = work.plan.added_id;
+  return result;
+}
+
+// The state from which something is given back, at now.
+void take_up(Work& work) {
+  if (clock_was_set_back(work)) report_clock_step(work);
+  work.plan.pull_back = work.is_log() && clock_was_set_back(work);
+  work.row.state = advanced(work);
+}
+
+Step changed_if(const Work& work, double given_back) {
+  return given_back == 0 && !work.plan.pull_back ? Step::nothing : Step::write;
+}
+
+// Grains that `next` has in use less than `before`.
+int64 freed(const State& before, const State& next) { return before.used - next.used + before.previous - next.previous; }
+
+Taken taken_of(const Call& call, const ShownDecision& shown) {
+  const Limit& limit = call.definition.limit;
+  const double grains = shown.remaining * static_cast<double>(limit.d) * static_cast<double>(ratelimit::power_of_ten(limit.scale));
+  const double full = static_cast<double>(limit.capacity) * static_cast<double>(limit.d);
+  return {.cost = checked_units(limit, call.definition.name, shown.cost, CostRule::gives),
+          .decided_at = shown.decided_at,
+          .delay = shown.delay,
+          .remaining = grains >= full ? limit.capacity * limit.d : static_cast<int64>(std::rint(grains)),
+          .reset_after = shown.reset_after};
+}
+
+int64 settle_state(Work& work, const Taken& taken, int64 actual) {
+  const State before = work.row.state;
+  // A refund comes after its decision, be it by a microsecond: so no two decisions of a bucket look alike.
+  const bool stepped = ratelimit::clock_was_set_back(taken.decided_at, work.now);
+  const Micros at = stepped ? work.now : ratelimit::larger(work.now, taken.decided_at + 1);
+  work.row.state = ratelimit::settle(work.limit(), before, at, taken, actual);
+  return freed(ratelimit::advance(work.limit(), before, at), work.row.state);
+}
+
+int64 settle_log(Work& work, const Taken& taken, const pg_uuid_t& request_id, int64 actual) {
+  if (actual <= taken.cost) return plan_take(work, request_id, taken.cost - actual);
+  const int64 more = actual - taken.cost;
+  work.row.state = log::charge(work.limit(), work.row.state, work.now, more, work.entries).next;
+  plan_add(work, more);
+  return -more;
+}
+
+void make_fresh(Work& work) {
+  State& state = work.row.state;
+  if (!work.is_log()) {
+    state = ratelimit::fresh(work.limit(), work.now);
+    return;
+  }
+  // Its entries have left, as far as the state is concerned; they are deleted bit by bit.
+  state.at = state.start = state.newest = work.now;
+  state.previous = state.used;
+}
+
+}  // namespace
+
+Answer acquire_bucket(Call& call, Micros max_wait) {
+  Answer answer;
+  const Result result = change_bucket(call, IfMissing::create, [&](Work& work) {
+    const Verdict verdict = judge(work, call.cost, max_wait);
+    const Step step = keep(work, verdict, call.cost);
+    answer = with_id(verdict.answer, work);
+    return step;
+  });
+  return result == Result::timed_out ? timed_out(answer) : answer;
+}
+
+Answer preview_bucket(Call& call) {
+  Answer answer;
+  read_bucket(call, [&](Work& work) { answer = judge(work, call.cost, 0).answer; });
+  return answer;
+}
+
+Answer peek_bucket(Call& call) {
+  Answer answer;
+  read_bucket(call, [&](Work& work) {
+    const Limit& limit = call.definition.limit;
+    answer = judge(work, ratelimit::smaller(ratelimit::power_of_ten(limit.scale), limit.capacity), 0).answer;
+    const Decision asked = answer.decision;
+    answer.decision = describe(work, advanced(work));
+    answer.decision.allowed = asked.allowed;
+    answer.decision.retry_after = asked.retry_after;
+  });
+  return answer;
+}
+
+Answer charge_bucket(Call& call) {
+  Answer answer;
+  const Result result = change_bucket(call, IfMissing::create, [&](Work& work) {
+    take_up(work);
+    const Outcome outcome = work.is_log() ? log::charge(work.limit(), work.row.state, work.now, call.cost, work.entries)
+                                          : ratelimit::charge(work.limit(), work.row.state, work.now, call.cost);
+    work.row.state = outcome.next;
+    if (work.is_log()) plan_add(work, call.cost);
+    answer = with_id({.decision = outcome.decision}, work);
+    return Step::write;
+  });
+  return result == Result::timed_out ? timed_out(answer) : answer;
+}
+
+double refund_bucket(Call& call) {
+  double given_back = 0;
+  change_bucket_or_raise(call, IfMissing::leave, [&](Work& work) {
+    take_up(work);
+    const State before = work.row.state;
+    if (!work.is_log()) work.row.state = ratelimit::refund(work.limit(), before, work.now, call.cost);
+    const int64 grains = work.is_log() ? plan_drop_newest(work, call.cost) : freed(before, work.row.state);
+    given_back = ratelimit::to_amount(work.limit(), grains);
+    return changed_if(work, given_back);
+  });
+  return given_back;
+}
+
+double settle_bucket(Call& call, const ShownDecision& shown) {
+  double given_back = 0;
+  change_bucket_or_raise(call, IfMissing::leave, [&](Work& work) {
+    take_up(work);
+    const Taken taken = taken_of(call, shown);
+    const int64 grains = work.is_log() ? settle_log(work, taken, shown.request_id, call.cost) : settle_state(work, taken, call.cost);
+    given_back = ratelimit::to_amount(work.limit(), grains);
+    return changed_if(work, given_back);
+  });
+  return given_back;
+}
+
+void create_if_missing(Call& call) {
+  change_bucket_or_raise(call, IfMissing::create, [](Work& work) { return work.existed ? Step::nothing : Step::write; });
+}
+
+bool reset_bucket(Call& call) {
+  bool existed = false;
+  change_bucket_or_raise(call, IfMissing::leave, [&](Work& work) {
+    existed = true;
+    make_fresh(work);
+    return Step::write;
+  });
+  return existed;
+}
+
+void pause_bucket(Call& call, TimestampTz until) {
+  const IfMissing if_missing = until == DT_NOBEGIN ? IfMissing::leave : IfMissing::create;
+  change_bucket_or_raise(call, if_missing, [&](Work& work) {
+    work.row.paused_until = until;
+    return Step::write;
+  });
+}
+
+bool evict_bucket(Call& call, TimestampTz before) {
+  bool evicted = false;
+  const Tables tables = open_tables(call.definition, RowExclusiveLock);
+  const FoundBucket found = find_bucket(tables.buckets, {call.definition.limit_id, call.key}, true);
+  if (found.exists && found.version.kind == VersionKind::live) {
+    Work work = begin(call, tables, found);
+    const bool idle = !is_stale(call, work) && work.row.state.at < before && pause_end(work) <= work.now;
+    if (idle) bring_up_to_date(work);
+    if (idle && describe(work, advanced(work)).reset_after == 0 && is_consistent(tables, work, found)) {
+      evicted = delete_bucket(tables.buckets, found.row);
+    }
+  }
+  close_tables(tables);
+  return evicted;
+}
+
+int64 trim_bucket(Call& call, int64 most) {
+  int64 trimmed = 0;
+  const Tables tables = open_tables(call.definition, RowExclusiveLock);
+  while (trimmed < most) {
+    CHECK_FOR_INTERRUPTS();
+    const FoundBucket found = find_bucket(tables.buckets, {call.definition.limit_id, call.key}, true);
+    if (!found.exists || found.version.kind != VersionKind::live) break;
+    Work work = begin(call, tables, found);
+    if (work.row.version != call.definition.version || !work.is_log() || clock_was_set_back(work)) break;
+    work.row.state = advanced(work);
+    plan_trim(work);
+    if (work.plan.doomed_count == 0 || !is_consistent(tables, work, found) || !write(tables, work, found)) break;
+    trimmed += work.plan.doomed_count;
+  }
+  close_tables(tables);
+  return trimmed;
+}
+
+}  // namespace taskq::pg

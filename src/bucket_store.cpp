@@ -1,0 +1,184 @@
+#include "bucket_store.hpp"
+
+#include "bucket_places.hpp"
+#include "heap_place.hpp"
+#include "relations.hpp"
+
+namespace taskq::pg {
+
+namespace {
+
+bool is_bucket(HeapTuple tuple, BucketName name) {
+  return bucket_row(tuple)->limit_id == name.limit_id && bucket_key(tuple) == name.key;
+}
+
+// One walk along a chain of versions, holding one page at a time.
+struct Walk {
+  OpenTable buckets;
+  BucketName name;
+  bool to_change;
+  Buffer buffer = InvalidBuffer;
+  TransactionId predecessors_remover = InvalidTransactionId;
+};
+
+void enter_page(Walk& walk, BlockNumber block) {
+  if (BufferIsValid(walk.buffer) && BufferGetBlockNumber(walk.buffer) == block) return;
+  if (BufferIsValid(walk.buffer)) UnlockReleaseBuffer(walk.buffer);
+  walk.buffer = ReadBuffer(walk.buckets.table, block);
+  if (walk.to_change) heap_page_prune_opt(walk.buckets.table, walk.buffer);
+  LockBuffer(walk.buffer, BUFFER_LOCK_SHARE);
+}
+
+void leave_page(Walk& walk) {
+  if (BufferIsValid(walk.buffer)) UnlockReleaseBuffer(walk.buffer);
+  walk.buffer = InvalidBuffer;
+}
+
+// True if `tuple` is the successor that the walk expects, or its first step.
+bool continues_chain(const Walk& walk, const HeapTupleData& tuple) {
+  return !TransactionIdIsValid(walk.predecessors_remover) ||
+         TransactionIdEquals(HeapTupleHeaderGetRawXmin(tuple.t_data), walk.predecessors_remover);
+}
+
+// Follows the chain from `place` to its newest version.
+FoundBucket walk_chain(Walk& walk, ItemPointerData place) {
+  FoundBucket found;
+  walk.predecessors_remover = InvalidTransactionId;
+  for (;;) {
+    HeapTupleData tuple;
+    enter_page(walk, ItemPointerGetBlockNumber(&place));
+    if (!tuple_at(walk.buckets.table, walk.buffer, place, tuple)) break;
+    if (!continues_chain(walk, tuple) || !is_bucket(&tuple, walk.name)) break;
+    const Version version = classify(tuple);
+    found.version = version;
+    if (version.kind == VersionKind::superseded) {
+      walk.predecessors_remover = HeapTupleHeaderGetUpdateXid(tuple.t_data);
+      place = tuple.t_data->t_ctid;
+      continue;
+    }
+    if (version.kind == VersionKind::live || version.kind == VersionKind::busy) {
+      found.exists = true;
+      found.row = heap_copytuple(&tuple);
+    }
+    break;
+  }
+  leave_page(walk);
+  return found;
+}
+
+IndexScanDesc begin_key_scan(OpenTable buckets, BucketName name) {
+  ScanKeyData keys[2];
+  ScanKeyInit(&keys[0], 1, BTEqualStrategyNumber, F_INT4EQ, Int32GetDatum(name.limit_id));
+  ScanKeyEntryInitialize(&keys[1], 0, 2, BTEqualStrategyNumber, InvalidOid, C_COLLATION_OID, F_TEXTEQ,
+                         PointerGetDatum(cstring_to_text_with_len(name.key.data(), static_cast<int>(name.key.size()))));
+  IndexScanDesc scan = index_beginscan(buckets.table, buckets.key, SnapshotSelf, 2, 0);
+  index_rescan(scan, keys, 2, nullptr, 0);
+  return scan;
+}
+
+// Through the index, newest places first: with an old snapshot open a hot bucket has many index entries, and only the last is alive.
+FoundBucket find_by_index(Walk& walk) {
+  FoundBucket found, arriving;
+  IndexScanDesc scan = begin_key_scan(walk.buckets, walk.name);
+  while (ItemPointer place = index_getnext_tid(scan, BackwardScanDirection)) {
+    found = walk_chain(walk, *place);
+    if (found.exists) break;
+    if (found.version.kind == VersionKind::arriving) arriving = found;
+  }
+  index_endscan(scan);
+  return found.exists ? found : arriving;
+}
+
+void index_values(BucketName name, Datum* values, bool* nulls) {
+  values[0] = Int32GetDatum(name.limit_id);
+  values[1] = PointerGetDatum(cstring_to_text_with_len(name.key.data(), static_cast<int>(name.key.size())));
+  nulls[0] = nulls[1] = false;
+}
+
+bool add_index_entry(OpenTable buckets, BucketName name, HeapTuple tuple, IndexUniqueCheck check, bool unchanged) {
+  Datum values[2];
+  bool nulls[2];
+  index_values(name, values, nulls);
+  return index_insert(buckets.key, values, nulls, &tuple->t_self, buckets.table, check, unchanged, BuildIndexInfo(buckets.key));
+}
+
+HeapTuple form_row(TupleDesc columns, BucketName name, const BucketRow& row) {
+  const ratelimit::State& s = row.state;
+  Datum values[bucket_columns] = {Int32GetDatum(row.limit_id), Int32GetDatum(row.version), Int64GetDatum(row.bucket_id),
+                                  Int64GetDatum(s.at), Int64GetDatum(s.start), Int64GetDatum(s.used),
+                                  Int64GetDatum(s.previous), Int64GetDatum(s.tail), Int64GetDatum(s.newest),
+                                  TimestampTzGetDatum(row.paused_until),
+                                  PointerGetDatum(cstring_to_text_with_len(name.key.data(), static_cast<int>(name.key.size())))};
+  bool nulls[bucket_columns] = {};
+  return heap_form_tuple(columns, values, nulls);
+}
+
+}  // namespace
+
+FoundBucket find_bucket(OpenTable buckets, BucketName name, bool to_change) {
+  Walk walk{.buckets = buckets, .name = name, .to_change = to_change};
+  ItemPointerData* remembered = remembered_place(name);
+  if (ItemPointerIsValid(remembered)) {
+    FoundBucket found = walk_chain(walk, *remembered);
+    if (found.exists) {
+      *remembered = found.row->t_self;
+      return found;
+    }
+  }
+  FoundBucket found = find_by_index(walk);
+  if (found.exists) *remembered = found.row->t_self;
+  return found;
+}
+
+bool replace_bucket(OpenTable buckets, BucketName name, HeapTuple found, HeapTuple changed) {
+  TM_FailureData failure;
+  LockTupleMode mode;
+  const TM_Result result = heap_update(buckets.table, &found->t_self, changed, GetCurrentCommandId(true), InvalidSnapshot,
+                                       false, &failure, &mode);
+  if (result != TM_Ok) return false;
+  if (!HeapTupleIsHeapOnly(changed)) add_index_entry(buckets, name, changed, UNIQUE_CHECK_NO, true);
+  *remembered_place(name) = changed->t_self;
+  CommandCounterIncrement();  // so that a second call in the same command may replace the row again
+  return true;
+}
+
+bool insert_bucket(OpenTable buckets, BucketName name, const BucketRow& row) {
+  HeapTuple tuple = form_row(RelationGetDescr(buckets.table), name, row);
+  const TransactionId self = GetCurrentTransactionId();
+  tuple->t_data->t_ctid = place_of(SpeculativeInsertionLockAcquire(self), SpecTokenOffsetNumber);
+  heap_insert(buckets.table, tuple, GetCurrentCommandId(true), HEAP_INSERT_SPECULATIVE, nullptr);
+  const bool alone = add_index_entry(buckets, name, tuple, UNIQUE_CHECK_PARTIAL, false);
+  if (alone) {
+    heap_finish_speculative(buckets.table, &tuple->t_self);
+    *remembered_place(name) = tuple->t_self;
+  } else {
+    heap_abort_speculative(buckets.table, &tuple->t_self);
+  }
+  SpeculativeInsertionLockRelease(self);
+  CommandCounterIncrement();
+  return alone;
+}
+
+bool delete_bucket(OpenTable buckets, HeapTuple found) {
+  TM_FailureData failure;
+  const bool deleted = heap_delete(buckets.table, &found->t_self, GetCurrentCommandId(true), InvalidSnapshot, false, &failure,
+                                   false) == TM_Ok;
+  if (deleted) CommandCounterIncrement();
+  return deleted;
+}
+
+bool is_superseded(OpenTable buckets, HeapTuple found) {
+  HeapTupleData tuple;
+  Buffer buffer = ReadBuffer(buckets.table, ItemPointerGetBlockNumber(&found->t_self));
+  LockBuffer(buffer, BUFFER_LOCK_SHARE);
+  bool superseded = true;
+  if (tuple_at(buckets.table, buffer, found->t_self, tuple) &&
+      TransactionIdEquals(HeapTupleHeaderGetRawXmin(tuple.t_data), HeapTupleHeaderGetRawXmin(found->t_data))) {
+    const VersionKind kind = classify(tuple).kind;
+    superseded = kind == VersionKind::superseded || kind == VersionKind::gone;
+  }
+  UnlockReleaseBuffer(buffer);
+  return superseded;
+}
+
+}  // namespace taskq::pg

@@ -1,0 +1,87 @@
+#include "errors.hpp"
+
+#include "pg.hpp"
+
+namespace taskq::pg {
+
+using ratelimit::DefinitionError;
+
+namespace {
+
+struct Rule {
+  const char* message;
+  const char* hint;
+};
+
+Rule rule_of(DefinitionError error) {
+  switch (error) {
+    case DefinitionError::capacity_not_positive: return {"capacity must be a finite number above 0", "Give how much a full bucket holds."};
+    case DefinitionError::capacity_too_large: return {"capacity is too large", "The most is 2^52 units; with fractions or a fine rate it is less."};
+    case DefinitionError::capacity_too_small: return {"capacity is below the smallest unit", "The smallest unit is 0.000001."};
+    case DefinitionError::rate_negative: return {"refill rate must be a finite number, 0 or above", "Use 0 for a quota that never refills."};
+    case DefinitionError::rate_too_large: return {"refill rate is too large", "The most is about 4.5e15 units per microsecond."};
+    case DefinitionError::rate_inexact:
+      return {"refill rate cannot be represented for this capacity", "Rates are kept to 1 part in 100000 or better; use a smaller capacity or a rounder rate."};
+    case DefinitionError::refill_too_slow: return {"a full refill would take more than 142 years", "The bound is 2^52 microseconds; raise the rate, or use 0 for never."};
+    case DefinitionError::period_not_positive: return {"refill period must be above 0", "Give a period such as interval '1 minute'."};
+    case DefinitionError::period_too_long: return {"refill period is too long", "The bound is 2^52 microseconds, about 142 years."};
+    case DefinitionError::requests_not_positive: return {"max_requests must be at least 1", "To stop everything use taskq.pause()."};
+    case DefinitionError::requests_too_large:
+      return {"max_requests is too large for this period", "The most is 2^52; styles counter and gcra also need max_requests and period to fit together."};
+    case DefinitionError::window_not_positive: return {"period must be above 0", "Give a period such as interval '1 minute'."};
+    case DefinitionError::window_too_long: return {"period is too long", "The bound is 2^52 microseconds, about 142 years."};
+    case DefinitionError::none: break;
+  }
+  return {"invalid definition", "See the reference."};
+}
+
+}  // namespace
+
+void raise_null(const char* argument) {
+  ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("argument \"%s\" must not be null", argument),
+                  errdetail("Got NULL."), errhint("Leave the argument out to get its default, if it has one.")));
+}
+
+void raise_invalid(const char* message, const char* detail, const char* hint) {
+  ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("%s", message), errdetail("%s", detail), errhint("%s", hint)));
+}
+
+void raise_unknown(std::string_view name) {
+  ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("rate limit \"%s\" does not exist", shown(name)),
+                  errdetail("No limit of this name is registered."),
+                  errhint("Register it, for example with taskq.register_token_bucket(), or look into taskq.rate_limits.")));
+}
+
+void raise_definition(DefinitionError error, const char* value) {
+  const Rule rule = rule_of(error);
+  raise_invalid(rule.message, value, rule.hint);
+}
+
+void check_may_write(const char* function) {
+  if (XactReadOnly) {
+    ereport(ERROR, (errcode(ERRCODE_READ_ONLY_SQL_TRANSACTION),
+                    errmsg("cannot execute taskq.%s() in a read-only transaction", function),
+                    errdetail("It has to change the state of a limit."),
+                    RecoveryInProgress()
+                        ? errhint("This server is a standby: call it on the primary. taskq.peek() and taskq.preview() work here.")
+                        : errhint("Call it in a READ WRITE transaction. taskq.peek() and taskq.preview() work in this one.")));
+  }
+  if (IsInParallelMode()) {
+    ereport(ERROR, (errcode(ERRCODE_INVALID_TRANSACTION_STATE),
+                    errmsg("cannot execute taskq.%s() during a parallel operation", function),
+                    errdetail("It has to change the state of a limit."), errhint("Call it outside of parallel queries.")));
+  }
+}
+
+const char* number_text(double number) { return psprintf("%.15g", number); }
+
+const char* shown(std::string_view text) {
+  const int length = text.size() <= 64 ? static_cast<int>(text.size()) : pg_mbcliplen(text.data(), static_cast<int>(text.size()), 64);
+  char* copy = pnstrdup(text.data(), static_cast<Size>(length));
+  for (char* c = copy; *c != '\0'; ++c) {
+    if (static_cast<unsigned char>(*c) < 0x20 || *c == 0x7f) *c = '?';
+  }
+  return text.size() <= 64 ? copy : psprintf("%s...", copy);
+}
+
+}  // namespace taskq::pg

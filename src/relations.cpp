@@ -1,0 +1,66 @@
+#include "relations.hpp"
+
+namespace taskq::pg {
+
+constinit uint64 cache_generation = 1;
+
+namespace {
+
+constinit Relations known;
+constinit bool known_is_valid = false;
+
+bool is_ours(Oid relation) {
+  return relation == InvalidOid || relation == known.limits || relation == known.buckets || relation == known.entries ||
+         relation == known.buckets_key || relation == known.entries_key;
+}
+
+void forget(Datum, Oid relation) {
+  if (!known_is_valid || !is_ours(relation)) return;
+  known_is_valid = false;
+  ++cache_generation;
+}
+
+Oid find(const char* name, Oid schema) {
+  const Oid relation = get_relname_relid(name, schema);
+  if (!OidIsValid(relation)) {
+    ereport(ERROR, (errcode(ERRCODE_UNDEFINED_TABLE), errmsg("relation taskq.%s does not exist", name),
+                    errhint("Run CREATE EXTENSION taskq_ratelimit.")));
+  }
+  return relation;
+}
+
+OpenTable open(Oid table, Oid key, LOCKMODE mode) {
+  OpenTable result;
+  result.table = table_open(table, mode);
+  result.key = index_open(key, mode);
+  return result;
+}
+
+}  // namespace
+
+const Relations& relations() {
+  AcceptInvalidationMessages();
+  if (known_is_valid) return known;
+  const Oid schema = get_namespace_oid("taskq", false);
+  known.limits = find("rate_limits", schema);
+  known.limits_by_name = find("rate_limits_name_key", schema);
+  known.buckets = find("rate_limit_buckets", schema);
+  known.buckets_key = find("rate_limit_buckets_pkey", schema);
+  known.entries = find("rate_limit_window_entries", schema);
+  known.entries_key = find("rate_limit_window_entries_pkey", schema);
+  known.entry_sequence = find("rate_limit_bucket_id", schema);
+  known_is_valid = true;
+  return known;
+}
+
+void watch_relations() { CacheRegisterRelcacheCallback(forget, Datum{0}); }
+
+OpenTable open_buckets(LOCKMODE mode) { return open(known.buckets, known.buckets_key, mode); }
+OpenTable open_entries(LOCKMODE mode) { return open(known.entries, known.entries_key, mode); }
+
+void close_table(OpenTable open) {
+  index_close(open.key, NoLock);
+  table_close(open.table, NoLock);
+}
+
+}  // namespace taskq::pg

@@ -1,0 +1,37 @@
+// The extension's own tables, found once per backend and forgotten when one of them changes.
+#pragma once
+
+#include "pg.hpp"
+
+namespace taskq::pg {
+
+// Counts up whenever a definition or one of the tables changed: whoever caches something compares it.
+extern uint64 cache_generation;
+
+struct Relations {
+  Oid limits = InvalidOid;
+  Oid limits_by_name = InvalidOid;
+  Oid buckets = InvalidOid;
+  Oid buckets_key = InvalidOid;
+  Oid entries = InvalidOid;
+  Oid entries_key = InvalidOid;
+  Oid entry_sequence = InvalidOid;
+};
+
+// Looks the tables up, if this has not been done since they last changed. Also takes in what other sessions have committed to
+// the definitions. Call first in every function.
+const Relations& relations();
+
+void watch_relations();  // registers the invalidation callback; call once, from _PG_init
+
+// A table and its primary key, open. Locks are kept until the transaction ends, as usual.
+struct OpenTable {
+  Relation table = nullptr;
+  Relation key = nullptr;
+};
+
+OpenTable open_buckets(LOCKMODE mode);
+OpenTable open_entries(LOCKMODE mode);
+void close_table(OpenTable open);
+
+}  // namespace taskq::pg

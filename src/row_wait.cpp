@@ -1,0 +1,80 @@
+#include "row_wait.hpp"
+
+#include "settings.hpp"
+#include "taskq_ratelimit/micros.hpp"
+
+#include "pg.hpp"
+
+namespace taskq::pg {
+
+namespace {
+
+constexpr long first_nap = 15, longest_nap = 500;  // microseconds
+constexpr TimestampTz naps_until = 20 * 1000;      // then the lock manager
+
+bool has_ended(const Version& version) {
+  return version.other_is_group ? !MultiXactIdIsRunning(version.other, true) : !TransactionIdIsInProgress(version.other);
+}
+
+TimestampTz waited(const Patience& patience) { return GetCurrentTimestamp() - patience.started; }
+
+// The time left in milliseconds, at least 1; 0 for no limit; -1 when it is used up.
+int time_left(const Patience& patience) {
+  if (lock_timeout == 0) return 0;
+  const TimestampTz left = TimestampTz{lock_timeout} * 1000 - waited(patience);
+  return left <= 0 ? -1 : static_cast<int>(left / 1000) + 1;
+}
+
+void nap(Patience& patience) {
+  pg_usleep(patience.next_nap);
+  patience.next_nap = patience.next_nap * 2 < longest_nap ? patience.next_nap * 2 : longest_nap;
+}
+
+// Waits in the lock manager. The wait runs in a subtransaction because the only way out of it is an error.
+bool wait_in_lock_manager(TransactionId other, Relation table, ItemPointer row, int timeout) {
+  const bool ours = timeout > 0 && (LockTimeout == 0 || timeout < LockTimeout);
+  const int callers_timeout = LockTimeout;
+  MemoryContext context = CurrentMemoryContext;
+  ResourceOwner owner = CurrentResourceOwner;
+  volatile bool ended = true;
+  BeginInternalSubTransaction(nullptr);
+  PG_TRY();
+  {
+    if (ours) LockTimeout = timeout;
+    XactLockTableWait(other, table, row, XLTW_Update);
+    LockTimeout = callers_timeout;
+    ReleaseCurrentSubTransaction();
+  }
+  PG_CATCH();
+  {
+    LockTimeout = callers_timeout;
+    MemoryContextSwitchTo(context);
+    if (!ours || geterrcode() != ERRCODE_LOCK_NOT_AVAILABLE) PG_RE_THROW();
+    FlushErrorState();
+    RollbackAndReleaseCurrentSubTransaction();
+    ended = false;
+  }
+  PG_END_TRY();
+  MemoryContextSwitchTo(context);
+  CurrentResourceOwner = owner;
+  return ended;
+}
+
+}  // namespace
+
+bool wait_for_other(Patience& patience, const Version& version, Relation table, ItemPointer row) {
+  if (patience.started == 0) patience = {.started = GetCurrentTimestamp(), .next_nap = first_nap};
+  while (!has_ended(version)) {
+    CHECK_FOR_INTERRUPTS();
+    const int left = time_left(patience);
+    if (left < 0) return false;
+    if (version.other_is_group || waited(patience) < naps_until) {
+      nap(patience);
+    } else if (!wait_in_lock_manager(version.other, table, row, left)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace taskq::pg

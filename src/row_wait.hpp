@@ -1,0 +1,23 @@
+// Waiting for another transaction to end, for at most taskq_ratelimit.lock_timeout.
+//
+// Short waits are naps: the other side is nearly always a call that commits within microseconds, and naps cost neither side a visit
+// to the lock manager. Longer waits go through the lock manager, so that deadlocks are found, pg_locks shows who waits
+// for whom, and the caller's own lock_timeout, statement_timeout and cancel requests work as in any other statement.
+#pragma once
+
+#include "tuple_version.hpp"
+
+#include "pg.hpp"
+
+namespace taskq::pg {
+
+// One per call: how long it has waited so far, over all its waits.
+struct Patience {
+  TimestampTz started = 0;  // 0: has not waited yet
+  long next_nap = 0;        // microseconds
+};
+
+// Waits until `version.other` has ended. False if the time is up. REQUIRES: version.kind is busy or arriving; no buffer is locked or pinned.
+bool wait_for_other(Patience& patience, const Version& version, Relation table, ItemPointer row);
+
+}  // namespace taskq::pg

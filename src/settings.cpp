@@ -1,0 +1,54 @@
+#include "settings.hpp"
+
+#include "parse_time.hpp"
+#include "pg.hpp"
+
+namespace taskq::pg {
+
+using ratelimit::Micros;
+
+constinit int lock_timeout = 5000;
+constinit bool test_clock_is_set = false;
+constinit Micros test_clock_time = 0;
+
+namespace {
+
+constinit char* test_clock_text = nullptr;
+
+constexpr Micros unix_epoch = Micros{POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE} * USECS_PER_DAY;
+
+bool check_test_clock(char** text, void** extra, GucSource) {
+  if ((*text)[0] == '\0') return true;
+  auto* parsed = static_cast<Micros*>(malloc(sizeof(Micros)));  // the settings machinery frees `extra` with free()
+  if (parsed == nullptr) return false;
+  if (!parse_seconds(*text, *parsed)) {
+    GUC_check_errdetail("The test clock is a number of seconds since 1970-01-01 with at most six decimals, or empty.");
+    free(parsed);
+    return false;
+  }
+  *parsed -= unix_epoch;
+  *extra = parsed;
+  return true;
+}
+
+void assign_test_clock(const char*, void* extra) {
+  test_clock_is_set = extra != nullptr;
+  test_clock_time = extra == nullptr ? 0 : *static_cast<Micros*>(extra);
+}
+
+}  // namespace
+
+void define_settings() {
+  DefineCustomIntVariable("taskq_ratelimit.lock_timeout",
+                          "How long a call waits for a bucket that another open transaction has used.",
+                          "After that it is denied with reason lock_timeout and charged nothing. 0 waits for ever.",
+                          &lock_timeout, 5000, 0, INT_MAX, PGC_USERSET, GUC_UNIT_MS, nullptr, nullptr, nullptr);
+  DefineCustomStringVariable("taskq_ratelimit.test_clock",
+                             "Freezes the clock of all limits of this session, for tests.",
+                             "Seconds since 1970-01-01 with at most six decimals; empty for the real clock.",
+                             &test_clock_text, "", PGC_SUSET, GUC_NOT_IN_SAMPLE, check_test_clock, assign_test_clock,
+                             nullptr);
+  MarkGUCPrefixReserved("taskq_ratelimit");
+}
+
+}  // namespace taskq::pg

@@ -1,0 +1,18 @@
+// The settings, all under taskq_ratelimit.*; see docs/reference.md for what each does.
+#pragma once
+
+#include "taskq_ratelimit/micros.hpp"
+
+namespace taskq::pg {
+
+// How long a call waits for another transaction's row lock, in milliseconds; 0 waits for ever.
+extern int lock_timeout;
+
+// The time of the test clock, if one is set.
+extern bool test_clock_is_set;
+extern ratelimit::Micros test_clock_time;
+
+// Defines all settings. Call once, from _PG_init.
+void define_settings();
+
+}  // namespace taskq::pg

@@ -1,0 +1,66 @@
+// grant_usage: three documented bundles of rights.
+#include "args.hpp"
+#include "errors.hpp"
+#include "sql_function.hpp"
+
+#include "pg.hpp"
+
+namespace taskq::pg {
+
+namespace {
+
+constexpr const char* looks =
+    "taskq.peek(text, text), taskq.remaining(text, text), taskq.reset_after(text, text), taskq.peek_all(), taskq.version(), "
+    "taskq.preview(text, float8, text), taskq.http_headers(taskq.rate_limit_decision)";
+
+constexpr const char* takes =
+    "taskq.acquire(text, float8, text), taskq.allow(text, float8, text), taskq.acquire_json(text, float8, text), "
+    "taskq.require(text, float8, text), taskq.reserve(text, float8, interval, text), taskq.charge(text, float8, text), "
+    "taskq.refund(taskq.rate_limit_decision), taskq.refund(text, float8, text), taskq.settle(taskq.rate_limit_decision, float8), "
+    "taskq.wait(text, float8, text, interval, boolean, float8, interval, interval, text), "
+    "taskq.acquire_many(text[], float8[], text[]), taskq.acquire_token_bucket(text, float8, float8, float8, text), "
+    "taskq.acquire_leaky_bucket(text, float8, float8, float8, text), "
+    "taskq.acquire_sliding_window(text, bigint, interval, text, float8, text), "
+    "taskq.acquire_fixed_window(text, bigint, interval, float8, text)";
+
+constexpr const char* operates =
+    "taskq.register_token_bucket(text, float8, float8, float8, interval, boolean, text, boolean, boolean, text), "
+    "taskq.register_leaky_bucket(text, float8, float8, float8, interval, boolean, text, boolean, boolean, text), "
+    "taskq.register_sliding_window(text, bigint, interval, text, timestamptz, boolean, text, boolean, boolean, text), "
+    "taskq.register_fixed_window(text, bigint, interval, timestamptz, boolean, text, boolean, boolean, text), "
+    "taskq.drop_rate_limit(text), taskq.reset(text, text), taskq.pause(text, text, timestamptz), taskq.pause(text, timestamptz), "
+    "taskq.resume(text, text), taskq.resume(text), taskq.sweep(), taskq.evict_idle(interval)";
+
+void run(const char* statement) {
+  const int result = SPI_execute(statement, false, 0);
+  if (result != SPI_OK_UTILITY) elog(ERROR, "GRANT failed: %s", SPI_result_code_string(result));
+}
+
+void grant(const char* what, const char* role) { run(psprintf("GRANT EXECUTE ON ROUTINE %s TO %s", what, role)); }
+
+const char* role_arg(FunctionCallInfo fcinfo, int position) {
+  check_given(fcinfo, position, "role");
+  return quote_identifier(GetUserNameFromId(PG_GETARG_OID(position), false));
+}
+
+}  // namespace
+
+SQL_FUNCTION(taskq_grant_usage) {
+  const char* role = role_arg(fcinfo, 0);
+  const std::string_view bundle = text_arg(fcinfo, 1, "bundle");
+  const bool client = bundle == "client", is_operator = bundle == "operator", monitor = bundle == "monitor";
+  if (!client && !is_operator && !monitor) {
+    raise_invalid("unknown bundle of rights", psprintf("The bundle is \"%s\".", shown(bundle)), "Bundles are client, operator and monitor.");
+  }
+  SPI_connect();
+  run(psprintf("GRANT USAGE ON SCHEMA taskq TO %s", role));
+  run(psprintf("GRANT USAGE ON TYPE taskq.rate_limit_decision, taskq.rate_limit_state TO %s", role));
+  grant(looks, role);
+  if (client || is_operator) grant(takes, role);
+  if (is_operator) grant(operates, role);
+  if (is_operator || monitor) run(psprintf("GRANT SELECT ON taskq.rate_limits, taskq.rate_limit_status TO %s", role));
+  SPI_finish();
+  PG_RETURN_VOID();
+}
+
+}  // namespace taskq::pg

@@ -1,0 +1,66 @@
+// Giving back: refund and settle.
+#include "args.hpp"
+#include "bucket_ops.hpp"
+#include "decision_row.hpp"
+#include "errors.hpp"
+#include "owner.hpp"
+#include "sql_function.hpp"
+
+#include "pg.hpp"
+
+namespace taskq::pg {
+
+using ratelimit::Limit;
+using ratelimit::Micros;
+
+namespace {
+
+// When a refund of this decision could not give back anything any more.
+TimestampTz useless_at(const Limit& limit, const ShownDecision& shown) {
+  const bool never = limit.never_refills();
+  const Micros life = limit.window > 0 ? limit.window * 2 : ratelimit::ceil_div(limit.capacity * limit.d, never ? 1 : limit.n);
+  return never ? DT_NOEND : ratelimit::saturating_add(shown.decided_at + shown.delay, life);
+}
+
+bool note_once(const Call& call, const ShownDecision& shown) {
+  Datum values[] = {Int32GetDatum(call.definition.limit_id),
+                    PointerGetDatum(cstring_to_text_with_len(call.key.data(), static_cast<int>(call.key.size()))),
+                    TimestampTzGetDatum(shown.decided_at), Float8GetDatum(shown.remaining),
+                    TimestampTzGetDatum(useless_at(call.definition.limit, shown))};
+  Oid types[] = {INT4OID, TEXTOID, TIMESTAMPTZOID, FLOAT8OID, TIMESTAMPTZOID};
+  return run_as_owner("INSERT INTO taskq.rate_limit_refunds (limit_id, key, decided_at, remaining, useless_at) "
+                      "VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING", 5, types, values, nullptr) == 1;
+}
+
+double settle_once(FunctionCallInfo fcinfo, double actual, CostRule rule) {
+  const GivenDecision given = given_decision(fcinfo, 0);
+  Call call{};
+  call.name = given.name;
+  call.key = given.key;
+  call.amount = actual;
+  call.rule = rule;
+  resolve(call);
+  checked_units(call.definition.limit, call.definition.name, given.shown.cost, CostRule::gives);
+  if (!given.took || !note_once(call, given.shown)) return 0;
+  return settle_bucket(call, given.shown);
+}
+
+}  // namespace
+
+SQL_FUNCTION(taskq_refund_decision) {
+  check_may_write("refund");
+  PG_RETURN_FLOAT8(settle_once(fcinfo, 0, CostRule::may_be_0));
+}
+
+SQL_FUNCTION(taskq_settle) {
+  check_may_write("settle");
+  PG_RETURN_FLOAT8(settle_once(fcinfo, float_arg(fcinfo, 1, "actual_cost"), CostRule::may_be_0));
+}
+
+SQL_FUNCTION(taskq_refund_amount) {
+  check_may_write("refund");
+  Call call = call_args(fcinfo, 0, 1, 2, CostRule::gives);
+  PG_RETURN_FLOAT8(refund_bucket(call));
+}
+
+}  // namespace taskq::pg

@@ -1,0 +1,117 @@
+// sweep and evict_idle: deleting what no decision needs any more. Never waits for a bucket that is in use.
+#include "args.hpp"
+#include "bucket_ops.hpp"
+#include "clock.hpp"
+#include "errors.hpp"
+#include "owner.hpp"
+#include "sql_function.hpp"
+
+#include "pg.hpp"
+
+namespace taskq::pg {
+
+using ratelimit::Micros;
+
+namespace {
+
+constexpr int64 most_per_call = 10'000;  // bounds the transaction; call again for more
+constexpr long rows_per_fetch = 500;
+constexpr Micros idle_before_sweep = Micros{3600} * 1'000'000;
+
+std::string_view column(HeapTuple row, TupleDesc columns, int number) {
+  bool null;
+  return as_string(SPI_getbinval(row, columns, number, &null));
+}
+
+// Runs `use(call)` for every (name, key) that the query finds, until it has done enough. REQUIRES: as owner.
+template <class Use>
+int64 for_buckets(const char* query, TimestampTz at, Use use) {
+  Oid types[] = {TIMESTAMPTZOID};
+  Datum values[] = {TimestampTzGetDatum(at)};
+  Portal cursor = SPI_cursor_open_with_args(nullptr, query, 1, types, values, nullptr, false, 0);
+  int64 done = 0;
+  for (;;) {
+    SPI_cursor_fetch(cursor, true, rows_per_fetch);
+    if (SPI_processed == 0 || done >= most_per_call) break;
+    SPITupleTable* rows = SPI_tuptable;
+    const uint64 count = SPI_processed;
+    for (uint64 i = 0; i < count && done < most_per_call; ++i) {
+      Call call{};
+      call.name = column(rows->vals[i], rows->tupdesc, 1);
+      call.key = column(rows->vals[i], rows->tupdesc, 2);
+      if (find_definition(call.name) == nullptr) continue;
+      resolve(call);
+      done += use(call);
+    }
+    SPI_freetuptable(rows);
+  }
+  SPI_cursor_close(cursor);
+  return done;
+}
+
+int64 evict_older_than(TimestampTz before) {
+  return for_buckets("SELECT l.name, b.key FROM taskq.rate_limit_buckets AS b JOIN taskq.rate_limits AS l "
+                     "ON l.limit_id = b.limit_id WHERE l.keyed AND b.at < $1",
+                     before, [&](Call& call) -> int64 { return evict_bucket(call, before) ? 1 : 0; });
+}
+
+int64 trim_logs(TimestampTz now) {
+  return for_buckets("SELECT l.name, b.key FROM taskq.rate_limit_buckets AS b JOIN taskq.rate_limits AS l "
+                     "ON l.limit_id = b.limit_id WHERE b.bucket_id <> 0 "
+                     "AND b.tail < b.used AND (b.tail < b.previous OR b.window_start "
+                     "+ l.window_us * interval '1 microsecond' <= $1)",
+                     now, [](Call& call) { return trim_bucket(call, most_per_call); });
+}
+
+uint64 delete_orphans() {
+  return execute("DELETE FROM taskq.rate_limit_buckets AS b WHERE NOT EXISTS (SELECT FROM taskq.rate_limits AS l "
+                 "WHERE l.limit_id = b.limit_id)", 0, nullptr, nullptr, nullptr);
+}
+
+uint64 delete_orphaned_entries() {
+  return execute("DELETE FROM taskq.rate_limit_window_entries AS e WHERE NOT EXISTS (SELECT FROM taskq.rate_limit_buckets AS b "
+                 "WHERE b.bucket_id = e.bucket_id)", 0, nullptr, nullptr, nullptr);
+}
+
+uint64 delete_refunds(TimestampTz now) {
+  Oid types[] = {TIMESTAMPTZOID};
+  Datum values[] = {TimestampTzGetDatum(now)};
+  return execute("DELETE FROM taskq.rate_limit_refunds WHERE useless_at < $1", 1, types, values, nullptr);
+}
+
+uint64 delete_versions() {
+  return execute("DELETE FROM taskq.rate_limit_versions AS v WHERE NOT EXISTS (SELECT FROM taskq.rate_limit_buckets AS b "
+                 "WHERE b.limit_id = v.limit_id AND b.version <= v.version)",
+                 0, nullptr, nullptr, nullptr);
+}
+
+}  // namespace
+
+SQL_FUNCTION(taskq_evict_idle) {
+  check_may_write("evict_idle");
+  const Micros idle_for = interval_arg(fcinfo, 0, "idle_for");
+  const OwnerRun run = begin_as_owner();
+  const int64 evicted = evict_older_than(clock_now() - idle_for);
+  end_as_owner(run);
+  PG_RETURN_INT64(evicted);
+}
+
+SQL_FUNCTION(taskq_sweep) {
+  check_may_write("sweep");
+  TupleDesc columns;
+  if (get_call_result_type(fcinfo, nullptr, &columns) != TYPEFUNC_COMPOSITE) elog(ERROR, "taskq.sweep must return a row");
+  columns = BlessTupleDesc(columns);
+  const TimestampTz now = clock_now();
+  const OwnerRun run = begin_as_owner();
+  const int64 entries = trim_logs(now);
+  const int64 buckets = evict_older_than(now - idle_before_sweep) + static_cast<int64>(delete_orphans());
+  const int64 orphans = static_cast<int64>(delete_orphaned_entries());
+  const int64 refunds = static_cast<int64>(delete_refunds(now));
+  const int64 versions = static_cast<int64>(delete_versions());
+  end_as_owner(run);
+  Datum values[] = {Int64GetDatum(buckets), Int64GetDatum(entries + orphans), Int64GetDatum(refunds), Int64GetDatum(versions)};
+  bool nulls[4] = {};
+  return HeapTupleGetDatum(heap_form_tuple(columns, values, nulls));
+}
+
+}  // namespace taskq::pg
