@@ -27,6 +27,9 @@ struct Binary {
 
 constexpr bool is_finite(double x) noexcept { return ((std::bit_cast<std::uint64_t>(x) >> 52) & 0x7ff) != 0x7ff; }
 
+// Also true for -0.0: a rate that somebody computed and got the sign of wrong.
+constexpr bool is_negative(double x) noexcept { return std::bit_cast<std::uint64_t>(x) >> 63 != 0; }
+
 constexpr Binary take_apart(double x) noexcept {
   const auto bits = std::bit_cast<std::uint64_t>(x);
   const int exponent = static_cast<int>((bits >> 52) & 0x7ff);

@@ -73,21 +73,21 @@ constexpr DefinitionError check_window(std::int64_t max_requests, Micros window)
 
 // A bucket whose rate is a float: the simplest fraction that rounds to it. REQUIRES: kind is token_bucket or leaky_bucket.
 constexpr Definition make_bucket(Kind kind, double capacity, double per_second) noexcept {
-  if (!is_finite(per_second) || per_second < 0) return detail::refused(DefinitionError::rate_negative);
+  if (!is_finite(per_second) || is_negative(per_second)) return detail::refused(DefinitionError::rate_negative);
   if (per_second > 0x1p62) return detail::refused(DefinitionError::rate_too_large);
   if (per_second > 0 && per_second < 0x1p-60) return detail::refused(DefinitionError::refill_too_slow);
   return detail::make_bucket(kind, capacity, simplest_rational(per_second));
 }
 
-// A bucket whose rate is given exactly: `amount` every `period`. REQUIRES: kind is token_bucket or leaky_bucket.
+// A bucket whose rate is given exactly: `amount` (as a fraction, see simplest_rational) every `period`. REQUIRES: kind is token_bucket or leaky_bucket.
 constexpr Definition make_bucket(Kind kind, double capacity, double amount, Micros period) noexcept {
-  if (!is_finite(amount) || amount < 0) return detail::refused(DefinitionError::rate_negative);
+  if (!is_finite(amount) || is_negative(amount)) return detail::refused(DefinitionError::rate_negative);
   if (period < 1) return detail::refused(DefinitionError::period_not_positive);
   if (period > kMaxProduct) return detail::refused(DefinitionError::period_too_long);
-  const Wide micro_units = wide_units(amount, kMaxScale);
-  if (micro_units < 0 || micro_units > Wide{1} << 62) return detail::refused(DefinitionError::rate_too_large);
-  // amount/period: micro-units per microsecond is the same number as units per second.
-  return detail::make_bucket(kind, capacity, micro_units == 0 ? Rational{0, 1} : reduced(micro_units, period));
+  if (amount > 0x1p42) return detail::refused(DefinitionError::rate_too_large);
+  if (amount > 0 && amount < 0x1p-50) return detail::refused(DefinitionError::refill_too_slow);
+  const Rational a = simplest_rational(amount);  // both parts below 2^54, so that no product is too large
+  return detail::make_bucket(kind, capacity, reduced(a.n * kMicrosPerSecond, a.d * period));
 }
 
 constexpr Definition make_fixed_window(std::int64_t max_requests, Micros window) noexcept {
