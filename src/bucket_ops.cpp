@@ -292,13 +292,16 @@ Taken taken_of(const Call& call, const ShownDecision& shown) {
           .reset_after = shown.reset_after};
 }
 
+// A refund comes after its decision, be it by a microsecond: so no two decisions of a bucket look alike.
+void come_after(Work& work, const Taken& taken) {
+  if (ratelimit::clock_was_set_back(taken.decided_at, work.now)) return;
+  work.now = ratelimit::larger(work.now, taken.decided_at + 1);
+}
+
 int64 settle_state(Work& work, const Taken& taken, int64 actual) {
   const State before = work.row.state;
-  // A refund comes after its decision, be it by a microsecond: so no two decisions of a bucket look alike.
-  const bool stepped = ratelimit::clock_was_set_back(taken.decided_at, work.now);
-  const Micros at = stepped ? work.now : ratelimit::larger(work.now, taken.decided_at + 1);
-  work.row.state = ratelimit::settle(work.limit(), before, at, taken, actual);
-  return freed(ratelimit::advance(work.limit(), before, at), work.row.state);
+  work.row.state = ratelimit::settle(work.limit(), before, work.now, taken, actual);
+  return freed(before, work.row.state);
 }
 
 int64 settle_log(Work& work, const Taken& taken, const pg_uuid_t& request_id, int64 actual) {
@@ -382,8 +385,9 @@ double refund_bucket(Call& call) {
 double settle_bucket(Call& call, const ShownDecision& shown) {
   double given_back = 0;
   change_bucket_or_raise(call, IfMissing::leave, [&](Work& work) {
-    take_up(work);
     const Taken taken = taken_of(call, shown);
+    come_after(work, taken);
+    take_up(work);
     const int64 grains = work.is_log() ? settle_log(work, taken, shown.request_id, call.cost) : settle_state(work, taken, call.cost);
     given_back = ratelimit::to_amount(work.limit(), grains);
     return changed_if(work, given_back);
@@ -419,7 +423,7 @@ bool evict_bucket(Call& call, TimestampTz before) {
   const FoundBucket found = find_bucket(tables.buckets, {call.definition.limit_id, call.key}, true);
   if (found.exists && found.version.kind == VersionKind::live) {
     Work work = begin(call, tables, found);
-    const bool idle = !is_stale(call, work) && work.row.state.at < before && pause_end(work) <= work.now;
+    const bool idle = !is_stale(call, work) && work.row.state.at <= before && pause_end(work) <= work.now;
     if (idle) bring_up_to_date(work);
     if (idle && describe(work, advanced(work)).reset_after == 0 && is_consistent(tables, work, found)) {
       evicted = delete_bucket(tables.buckets, found.row);
