@@ -5,6 +5,7 @@
 #include "errors.hpp"
 #include "owner.hpp"
 #include "sql_function.hpp"
+#include "taskq_ratelimit/amount.hpp"
 
 #include "pg.hpp"
 
@@ -32,6 +33,15 @@ bool note_once(const Call& call, const ShownDecision& shown) {
                       "VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING", 5, types, values, nullptr) == 1;
 }
 
+// What acquire never answers cannot be taken back.
+void check_shown(const ShownDecision& shown) {
+  const bool plausible = ratelimit::is_finite(shown.remaining) && shown.remaining >= 0 && !TIMESTAMP_NOT_FINITE(shown.decided_at);
+  if (plausible) return;
+  raise_invalid("this is not a decision of acquire",
+                psprintf("remaining is %s, decided_at is %s.", number_text(shown.remaining), timestamptz_to_str(shown.decided_at)),
+                "Pass the decision as it was answered.");
+}
+
 double settle_once(FunctionCallInfo fcinfo, double actual, CostRule rule) {
   const GivenDecision given = given_decision(fcinfo, 0);
   Call call{};
@@ -41,6 +51,7 @@ double settle_once(FunctionCallInfo fcinfo, double actual, CostRule rule) {
   call.rule = rule;
   resolve(call);
   checked_units(call.definition.limit, call.definition.name, given.shown.cost, CostRule::gives);
+  check_shown(given.shown);
   if (!given.took || !note_once(call, given.shown)) return 0;
   return settle_bucket(call, given.shown);
 }

@@ -57,7 +57,7 @@ constexpr std::int64_t seconds_up(Micros micros) noexcept {
 }
 
 constexpr std::int64_t whole_down(double amount) noexcept {
-  return amount <= 0 ? 0 : amount >= 1e15 ? kMaxHeaderInteger + 1 : static_cast<std::int64_t>(amount);
+  return amount <= 0 ? 0 : amount < 1e15 ? static_cast<std::int64_t>(amount) : kMaxHeaderInteger + 1;  // NaN: left out
 }
 
 // A structured-field String. False if the text is not printable ASCII.
