@@ -346,7 +346,7 @@ CREATE FUNCTION taskq.peek_all() RETURNS SETOF taskq.rate_limit_state
     LANGUAGE sql PARALLEL RESTRICTED SECURITY DEFINER SET search_path = pg_catalog, pg_temp
     -- SECURITY DEFINER: callers may not read the tables.
     AS $$ SELECT s.* FROM taskq.rate_limits AS l
-          LEFT JOIN taskq.rate_limit_buckets AS b ON b.limit_id OPERATOR(pg_catalog.=) l.limit_id
+          LEFT JOIN taskq.rate_limit_buckets AS b ON b.limit_id = l.limit_id AND (l.keyed = (b.key <> '') OR l.ad_hoc)
           CROSS JOIN LATERAL taskq.peek(l.name, coalesce(b.key, '')) AS s
           WHERE b.limit_id IS NOT NULL OR NOT l.keyed
           ORDER BY l.name, b.key $$;

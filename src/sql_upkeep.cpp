@@ -51,21 +51,22 @@ int64 for_buckets(const char* query, TimestampTz at, Use use) {
 
 int64 evict_older_than(TimestampTz before) {
   return for_buckets("SELECT l.name, b.key FROM taskq.rate_limit_buckets AS b JOIN taskq.rate_limits AS l "
-                     "ON l.limit_id = b.limit_id WHERE l.keyed AND b.at < $1",
+                     "ON l.limit_id = b.limit_id WHERE l.keyed AND (b.key <> '' OR l.ad_hoc) AND b.at <= $1",
                      before, [&](Call& call) -> int64 { return evict_bucket(call, before) ? 1 : 0; });
 }
 
 int64 trim_logs(TimestampTz now) {
   return for_buckets("SELECT l.name, b.key FROM taskq.rate_limit_buckets AS b JOIN taskq.rate_limits AS l "
-                     "ON l.limit_id = b.limit_id WHERE b.bucket_id <> 0 "
+                     "ON l.limit_id = b.limit_id WHERE b.bucket_id <> 0 AND (l.keyed = (b.key <> '') OR l.ad_hoc) "
                      "AND b.tail < b.used AND (b.tail < b.previous OR b.window_start "
                      "+ l.window_us * interval '1 microsecond' <= $1)",
                      now, [](Call& call) { return trim_bucket(call, most_per_call); });
 }
 
+// Buckets that no call can name: their limit is gone, or keyed where they have no key, or the reverse.
 uint64 delete_orphans() {
   return execute("DELETE FROM taskq.rate_limit_buckets AS b WHERE NOT EXISTS (SELECT FROM taskq.rate_limits AS l "
-                 "WHERE l.limit_id = b.limit_id)", 0, nullptr, nullptr, nullptr);
+                 "WHERE l.limit_id = b.limit_id AND (l.keyed = (b.key <> '') OR l.ad_hoc))", 0, nullptr, nullptr, nullptr);
 }
 
 uint64 delete_orphaned_entries() {
