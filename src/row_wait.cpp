@@ -49,9 +49,13 @@ bool wait_in_lock_manager(TransactionId other, Relation table, ItemPointer row, 
   {
     LockTimeout = callers_timeout;
     MemoryContextSwitchTo(context);
-    if (!ours || geterrcode() != ERRCODE_LOCK_NOT_AVAILABLE) PG_RE_THROW();
+    ErrorData* error = CopyErrorData();
     FlushErrorState();
+    // Also when the error goes on: whoever catches it knows nothing of this subtransaction.
     RollbackAndReleaseCurrentSubTransaction();
+    MemoryContextSwitchTo(context);
+    CurrentResourceOwner = owner;
+    if (!ours || error->sqlerrcode != ERRCODE_LOCK_NOT_AVAILABLE) ReThrowError(error);
     ended = false;
   }
   PG_END_TRY();
