@@ -269,7 +269,7 @@ CREATE FUNCTION taskq.require(name text, cost float8 DEFAULT 1, key text DEFAULT
 COMMENT ON FUNCTION taskq.require IS 'acquire that raises SQLSTATE TQ429 when it is denied';
 
 CREATE FUNCTION taskq.preview(name text, cost float8 DEFAULT 1, key text DEFAULT '') RETURNS taskq.rate_limit_decision
-    LANGUAGE c PARALLEL UNSAFE COST 100 AS 'MODULE_PATHNAME', 'taskq_preview';
+    LANGUAGE c PARALLEL RESTRICTED COST 50 AS 'MODULE_PATHNAME', 'taskq_preview';
 COMMENT ON FUNCTION taskq.preview IS 'what acquire would answer; spends nothing';
 
 CREATE FUNCTION taskq.reserve(name text, cost float8 DEFAULT 1, max_wait interval DEFAULT NULL, key text DEFAULT '')
