@@ -56,12 +56,12 @@ BucketRow new_row(const Definition& definition, Micros now) {
 }
 
 // Everything for one attempt, except that a former definition may still have to be carried over.
-Work begin(const Call& call, const Tables& tables, const FoundBucket& found) {
+Work begin(const Call& call, Tables& tables, const FoundBucket& found) {
   Work work{.definition = call.definition, .key = call.key};
   work.now = clock_now();
   work.existed = found.exists;
   work.row = found.exists ? *bucket_row(found.row) : new_row(call.definition, work.now);
-  work.entries = {.table = tables.entries, .bucket_id = work.row.bucket_id};
+  work.entries = {.table = &tables.entries, .bucket_id = work.row.bucket_id};
   return work;
 }
 
@@ -72,7 +72,7 @@ void report_clock_step(const Work& work) {
                        work.definition.name, static_cast<long long>((work.row.state.at - work.now) / 1000))));
 }
 
-bool write(const Tables& tables, Work& work, const FoundBucket& found) {
+bool write(Tables& tables, Work& work, const FoundBucket& found) {
   if (work.plan.add && work.row.bucket_id == 0) work.row.bucket_id = work.entries.bucket_id = next_bucket_id();
   const BucketName name{work.row.limit_id, work.key};
   bool written;
@@ -89,7 +89,7 @@ bool write(const Tables& tables, Work& work, const FoundBucket& found) {
 }
 
 // True if what was read of the entries belongs to the state that was read.
-bool is_consistent(const Tables& tables, const Work& work, const FoundBucket& found) {
+bool is_consistent(Tables& tables, const Work& work, const FoundBucket& found) {
   if (work.entries.probes == 0) return true;
   return !work.entries.missing && !(found.exists && is_superseded(tables.buckets, found.row));
 }
@@ -107,7 +107,7 @@ enum class Attempt : uint8 { done, again, wait };
 
 // One round of the protocol. `decide(work)` changes work.row and work.plan and says what is to be done.
 template <class Decide>
-Attempt attempt(const Tables& tables, Work& work, const FoundBucket& found, Decide& decide, Result& result) {
+Attempt attempt(Tables& tables, Work& work, const FoundBucket& found, Decide& decide, Result& result) {
   const bool busy = found.version.kind == VersionKind::busy;
   if (work.row.version != work.definition.version) {
     // What carries over from a former definition is written first, and decided upon in the next round.
@@ -419,7 +419,7 @@ void pause_bucket(Call& call, TimestampTz until) {
 
 bool evict_bucket(Call& call, TimestampTz before) {
   bool evicted = false;
-  const Tables tables = open_tables(call.definition, RowExclusiveLock);
+  Tables tables = open_tables(call.definition, RowExclusiveLock);
   const FoundBucket found = find_bucket(tables.buckets, {call.definition.limit_id, call.key}, true);
   if (found.exists && found.version.kind == VersionKind::live) {
     Work work = begin(call, tables, found);
@@ -435,7 +435,7 @@ bool evict_bucket(Call& call, TimestampTz before) {
 
 int64 trim_bucket(Call& call, int64 most) {
   int64 trimmed = 0;
-  const Tables tables = open_tables(call.definition, RowExclusiveLock);
+  Tables tables = open_tables(call.definition, RowExclusiveLock);
   while (trimmed < most) {
     CHECK_FOR_INTERRUPTS();
     const FoundBucket found = find_bucket(tables.buckets, {call.definition.limit_id, call.key}, true);

@@ -14,18 +14,25 @@ bool is_bucket(HeapTuple tuple, BucketName name) {
 
 // One walk along a chain of versions, holding one page at a time.
 struct Walk {
-  OpenTable buckets;
+  OpenTable& buckets;
   BucketName name;
   bool to_change;
   Buffer buffer = InvalidBuffer;
   TransactionId predecessors_remover = InvalidTransactionId;
 };
 
+// Cleaning a page writes WAL, so it waits until room is short. (The server would start at the fillfactor, that is at every update.)
+void clean_if_nearly_full(Relation table, Buffer buffer) {
+  Page page = BufferGetPage(buffer);
+  const auto lower = reinterpret_cast<PageHeader>(page)->pd_lower, upper = reinterpret_cast<PageHeader>(page)->pd_upper;
+  if (PageIsFull(page) || upper - lower < BLCKSZ / 10) heap_page_prune_opt(table, buffer);
+}
+
 void enter_page(Walk& walk, BlockNumber block) {
   if (BufferIsValid(walk.buffer) && BufferGetBlockNumber(walk.buffer) == block) return;
   if (BufferIsValid(walk.buffer)) UnlockReleaseBuffer(walk.buffer);
   walk.buffer = ReadBuffer(walk.buckets.table, block);
-  if (walk.to_change) heap_page_prune_opt(walk.buckets.table, walk.buffer);
+  if (walk.to_change) clean_if_nearly_full(walk.buckets.table, walk.buffer);
   LockBuffer(walk.buffer, BUFFER_LOCK_SHARE);
 }
 
@@ -66,12 +73,12 @@ FoundBucket walk_chain(Walk& walk, ItemPointerData place) {
   return found;
 }
 
-IndexScanDesc begin_key_scan(OpenTable buckets, BucketName name) {
+IndexScanDesc begin_key_scan(OpenTable& buckets, BucketName name) {
   ScanKeyData keys[2];
   ScanKeyInit(&keys[0], 1, BTEqualStrategyNumber, F_INT4EQ, Int32GetDatum(name.limit_id));
   ScanKeyEntryInitialize(&keys[1], 0, 2, BTEqualStrategyNumber, InvalidOid, C_COLLATION_OID, F_TEXTEQ,
                          PointerGetDatum(cstring_to_text_with_len(name.key.data(), static_cast<int>(name.key.size()))));
-  IndexScanDesc scan = index_beginscan(buckets.table, buckets.key, SnapshotSelf, 2, 0);
+  IndexScanDesc scan = index_beginscan(buckets.table, buckets.key(), SnapshotSelf, 2, 0);
   index_rescan(scan, keys, 2, nullptr, 0);
   return scan;
 }
@@ -82,7 +89,10 @@ FoundBucket find_by_index(Walk& walk) {
   IndexScanDesc scan = begin_key_scan(walk.buckets, walk.name);
   while (ItemPointer place = index_getnext_tid(scan, BackwardScanDirection)) {
     found = walk_chain(walk, *place);
-    if (found.exists) break;
+    if (found.exists) {
+      remembered_places(walk.name).root = *place;
+      break;
+    }
     if (found.version.kind == VersionKind::arriving) arriving = found;
   }
   index_endscan(scan);
@@ -95,11 +105,11 @@ void index_values(BucketName name, Datum* values, bool* nulls) {
   nulls[0] = nulls[1] = false;
 }
 
-bool add_index_entry(OpenTable buckets, BucketName name, HeapTuple tuple, IndexUniqueCheck check, bool unchanged) {
+bool add_index_entry(OpenTable& buckets, BucketName name, HeapTuple tuple, IndexUniqueCheck check, bool unchanged) {
   Datum values[2];
   bool nulls[2];
   index_values(name, values, nulls);
-  return index_insert(buckets.key, values, nulls, &tuple->t_self, buckets.table, check, unchanged, BuildIndexInfo(buckets.key));
+  return index_insert(buckets.key(), values, nulls, &tuple->t_self, buckets.table, check, unchanged, BuildIndexInfo(buckets.key()));
 }
 
 HeapTuple form_row(TupleDesc columns, BucketName name, const BucketRow& row) {
@@ -115,34 +125,35 @@ HeapTuple form_row(TupleDesc columns, BucketName name, const BucketRow& row) {
 
 }  // namespace
 
-FoundBucket find_bucket(OpenTable buckets, BucketName name, bool to_change) {
+FoundBucket find_bucket(OpenTable& buckets, BucketName name, bool to_change) {
   Walk walk{.buckets = buckets, .name = name, .to_change = to_change};
-  ItemPointerData* remembered = remembered_place(name);
-  if (ItemPointerIsValid(remembered)) {
-    FoundBucket found = walk_chain(walk, *remembered);
-    if (found.exists) {
-      *remembered = found.row->t_self;
-      return found;
-    }
-  }
-  FoundBucket found = find_by_index(walk);
-  if (found.exists) *remembered = found.row->t_self;
+  Places& places = remembered_places(name);
+  FoundBucket found;
+  if (ItemPointerIsValid(&places.newest)) found = walk_chain(walk, places.newest);
+  if (!found.exists && ItemPointerIsValid(&places.root)) found = walk_chain(walk, places.root);
+  if (!found.exists) found = find_by_index(walk);
+  if (found.exists) places.newest = found.row->t_self;
   return found;
 }
 
-bool replace_bucket(OpenTable buckets, BucketName name, HeapTuple found, HeapTuple changed) {
+bool replace_bucket(OpenTable& buckets, BucketName name, HeapTuple found, HeapTuple changed) {
   TM_FailureData failure;
   LockTupleMode mode;
   const TM_Result result = heap_update(buckets.table, &found->t_self, changed, GetCurrentCommandId(true), InvalidSnapshot,
                                        false, &failure, &mode);
   if (result != TM_Ok) return false;
-  if (!HeapTupleIsHeapOnly(changed)) add_index_entry(buckets, name, changed, UNIQUE_CHECK_NO, true);
-  *remembered_place(name) = changed->t_self;
+  Places& places = remembered_places(name);
+  places.newest = changed->t_self;
+  if (!HeapTupleIsHeapOnly(changed)) {
+    // The key has not changed and the row is ours: looking for duplicates would only read old versions.
+    add_index_entry(buckets, name, changed, UNIQUE_CHECK_NO, true);
+    places.root = changed->t_self;
+  }
   CommandCounterIncrement();  // so that a second call in the same command may replace the row again
   return true;
 }
 
-bool insert_bucket(OpenTable buckets, BucketName name, const BucketRow& row) {
+bool insert_bucket(OpenTable& buckets, BucketName name, const BucketRow& row) {
   HeapTuple tuple = form_row(RelationGetDescr(buckets.table), name, row);
   const TransactionId self = GetCurrentTransactionId();
   tuple->t_data->t_ctid = place_of(SpeculativeInsertionLockAcquire(self), SpecTokenOffsetNumber);
@@ -150,7 +161,7 @@ bool insert_bucket(OpenTable buckets, BucketName name, const BucketRow& row) {
   const bool alone = add_index_entry(buckets, name, tuple, UNIQUE_CHECK_PARTIAL, false);
   if (alone) {
     heap_finish_speculative(buckets.table, &tuple->t_self);
-    *remembered_place(name) = tuple->t_self;
+    remembered_places(name).newest = remembered_places(name).root = tuple->t_self;
   } else {
     heap_abort_speculative(buckets.table, &tuple->t_self);
   }
@@ -159,7 +170,7 @@ bool insert_bucket(OpenTable buckets, BucketName name, const BucketRow& row) {
   return alone;
 }
 
-bool delete_bucket(OpenTable buckets, HeapTuple found) {
+bool delete_bucket(OpenTable& buckets, HeapTuple found) {
   TM_FailureData failure;
   const bool deleted = heap_delete(buckets.table, &found->t_self, GetCurrentCommandId(true), InvalidSnapshot, false, &failure,
                                    false) == TM_Ok;
@@ -167,7 +178,7 @@ bool delete_bucket(OpenTable buckets, HeapTuple found) {
   return deleted;
 }
 
-bool is_superseded(OpenTable buckets, HeapTuple found) {
+bool is_superseded(OpenTable& buckets, HeapTuple found) {
   HeapTupleData tuple;
   Buffer buffer = ReadBuffer(buckets.table, ItemPointerGetBlockNumber(&found->t_self));
   LockBuffer(buffer, BUFFER_LOCK_SHARE);

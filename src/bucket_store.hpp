@@ -14,6 +14,7 @@
 
 #include <string_view>
 
+#include "bucket_places.hpp"
 #include "bucket_row.hpp"
 #include "relations.hpp"
 #include "tuple_version.hpp"
@@ -22,30 +23,25 @@
 
 namespace taskq::pg {
 
-struct BucketName {
-  int32 limit_id = 0;
-  std::string_view key;
-};
-
 struct FoundBucket {
   bool exists = false;     // the newest version is known; `row` is a copy of it
   Version version;         // live, busy or (if !exists) arriving or gone
   HeapTuple row = nullptr; // palloc'd copy with t_self
 };
 
-// Finds the newest version. `to_change` also cleans its page of dead versions first, as index scans do.
-FoundBucket find_bucket(OpenTable buckets, BucketName name, bool to_change);
+// Finds the newest version. `to_change` also cleans its page of dead versions first, if the page is nearly full.
+FoundBucket find_bucket(OpenTable& buckets, BucketName name, bool to_change);
 
 // Replaces the version `found` by `changed`, a patched copy. False if it is no longer the newest or is locked.
-bool replace_bucket(OpenTable buckets, BucketName name, HeapTuple found, HeapTuple changed);
+bool replace_bucket(OpenTable& buckets, BucketName name, HeapTuple found, HeapTuple changed);
 
 // Inserts the first version. False if somebody else is doing the same.
-bool insert_bucket(OpenTable buckets, BucketName name, const BucketRow& row);
+bool insert_bucket(OpenTable& buckets, BucketName name, const BucketRow& row);
 
 // Deletes the version `found`. False if it is no longer the newest or is locked.
-bool delete_bucket(OpenTable buckets, HeapTuple found);
+bool delete_bucket(OpenTable& buckets, HeapTuple found);
 
 // True if `found` has been replaced or deleted by a committed transaction since it was read.
-bool is_superseded(OpenTable buckets, HeapTuple found);
+bool is_superseded(OpenTable& buckets, HeapTuple found);
 
 }  // namespace taskq::pg

@@ -70,11 +70,11 @@ Micros time_of_last(Work& work, int64 upto) { return work.entries.reaching(upto)
 void shift_later(Work& work, int64 after, int64 by) {
   StoredEntry list[batch];
   for (int64 from = after;;) {
-    const int count = list_entries(work.entries.table, work.row.bucket_id, from, INT64CONST(0x7fffffffffffffff), list, batch);
+    const int count = list_entries(*work.entries.table, work.row.bucket_id, from, INT64CONST(0x7fffffffffffffff), list, batch);
     for (int i = 0; i < count; ++i) {
       log::Entry moved = list[i].entry;
       moved.upto -= by;
-      change_entry(work.entries.table, work.row.bucket_id, list[i], moved);
+      change_entry(*work.entries.table, work.row.bucket_id, list[i], moved);
     }
     if (count < batch) return;
     from = list[count - 1].entry.upto;
@@ -84,13 +84,13 @@ void shift_later(Work& work, int64 after, int64 by) {
 void take_from_target(Work& work) {
   const StoredEntry& target = work.plan.target;
   if (work.plan.take_from_target >= target.entry.cost) {
-    delete_entry(work.entries.table, target);
+    delete_entry(*work.entries.table, target);
     CommandCounterIncrement();
   } else {
     log::Entry smaller = target.entry;
     smaller.upto -= work.plan.take_from_target;
     smaller.cost -= work.plan.take_from_target;
-    change_entry(work.entries.table, work.row.bucket_id, target, smaller);
+    change_entry(*work.entries.table, work.row.bucket_id, target, smaller);
   }
   shift_later(work, target.entry.upto, work.plan.take_from_target);
 }
@@ -98,15 +98,15 @@ void take_from_target(Work& work) {
 void drop_newer(Work& work, int64 keep_upto) {
   StoredEntry list[batch];
   for (int count = batch; count == batch;) {
-    count = list_entries(work.entries.table, work.row.bucket_id, keep_upto, INT64CONST(0x7fffffffffffffff), list, batch);
+    count = list_entries(*work.entries.table, work.row.bucket_id, keep_upto, INT64CONST(0x7fffffffffffffff), list, batch);
     for (int i = 0; i < count; ++i) {
       log::Entry kept = list[i].entry;
       const int64 begins_after = kept.upto - kept.cost;
-      delete_entry(work.entries.table, list[i]);
+      delete_entry(*work.entries.table, list[i]);
       if (begins_after >= keep_upto) continue;
       kept.upto = keep_upto;
       kept.cost = keep_upto - begins_after;
-      add_entry(work.entries.table, work.row.bucket_id, kept, list[i].request_id);
+      add_entry(*work.entries.table, work.row.bucket_id, kept, list[i].request_id);
     }
     CommandCounterIncrement();
   }
@@ -116,10 +116,10 @@ void pull_back(Work& work) {
   StoredEntry last;
   int64 unit = work.row.state.used;
   while (unit > work.row.state.previous &&
-         find_entry(work.entries.table, work.row.bucket_id, unit, BackwardScanDirection, last) && last.entry.at > work.now) {
+         find_entry(*work.entries.table, work.row.bucket_id, unit, BackwardScanDirection, last) && last.entry.at > work.now) {
     log::Entry moved = last.entry;
     moved.at = work.now;
-    change_entry(work.entries.table, work.row.bucket_id, last, moved);
+    change_entry(*work.entries.table, work.row.bucket_id, last, moved);
     unit = last.entry.upto - last.entry.cost;
   }
 }
@@ -142,7 +142,7 @@ bool bring_up_to_date(Work& work) {
 void plan_trim(Work& work) {
   const State& state = work.row.state;
   if (state.tail >= state.previous || work.row.bucket_id == 0) return;
-  work.plan.doomed_count = list_entries(work.entries.table, work.row.bucket_id, state.tail, state.previous, work.plan.doomed, 4);
+  work.plan.doomed_count = list_entries(*work.entries.table, work.row.bucket_id, state.tail, state.previous, work.plan.doomed, 4);
   work.row.state.tail = work.plan.doomed_count == 0 ? state.previous : work.plan.doomed[work.plan.doomed_count - 1].entry.upto;
 }
 
@@ -150,7 +150,7 @@ int64 plan_take(Work& work, const pg_uuid_t& request_id, int64 units) {
   State& state = work.row.state;
   StoredEntry& target = work.plan.target;
   for (int64 unit = state.used; unit > state.previous; unit = target.entry.upto - target.entry.cost) {
-    if (!find_entry(work.entries.table, work.row.bucket_id, unit, BackwardScanDirection, target)) return 0;
+    if (!find_entry(*work.entries.table, work.row.bucket_id, unit, BackwardScanDirection, target)) return 0;
     if (same_uuid(target.request_id, request_id)) break;
   }
   const log::Entry& entry = target.entry;
@@ -185,8 +185,8 @@ void carry_out(Work& work) {
   if (plan.pull_back) pull_back(work);
   if (plan.keep_upto >= 0) drop_newer(work, plan.keep_upto);
   if (plan.take_from_target > 0) take_from_target(work);
-  if (plan.add) add_entry(work.entries.table, work.row.bucket_id, plan.added, plan.added_id);
-  for (int i = 0; i < plan.doomed_count; ++i) delete_entry(work.entries.table, plan.doomed[i]);
+  if (plan.add) add_entry(*work.entries.table, work.row.bucket_id, plan.added, plan.added_id);
+  for (int i = 0; i < plan.doomed_count; ++i) delete_entry(*work.entries.table, plan.doomed[i]);
 }
 
 }  // namespace taskq::pg

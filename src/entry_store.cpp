@@ -49,26 +49,26 @@ bool fetch(Relation table, ItemPointerData place, StoredEntry& found) {
   return ok;
 }
 
-IndexScanDesc begin_scan(OpenTable table, int64 bucket_id, int64 unit, ScanDirection direction) {
+IndexScanDesc begin_scan(OpenTable& table, int64 bucket_id, int64 unit, ScanDirection direction) {
   ScanKeyData keys[2];
   const bool forward = ScanDirectionIsForward(direction);
   ScanKeyInit(&keys[0], 1, BTEqualStrategyNumber, F_INT8EQ, Int64GetDatum(bucket_id));
   ScanKeyInit(&keys[1], 2, forward ? BTGreaterEqualStrategyNumber : BTLessEqualStrategyNumber, forward ? F_INT8GE : F_INT8LE,
               Int64GetDatum(unit));
-  IndexScanDesc scan = index_beginscan(table.table, table.key, SnapshotSelf, 2, 0);
+  IndexScanDesc scan = index_beginscan(table.table, table.key(), SnapshotSelf, 2, 0);
   index_rescan(scan, keys, 2, nullptr, 0);
   return scan;
 }
 
-void add_index_entry(OpenTable table, int64 bucket_id, int64 upto, HeapTuple tuple) {
+void add_index_entry(OpenTable& table, int64 bucket_id, int64 upto, HeapTuple tuple) {
   Datum values[2] = {Int64GetDatum(bucket_id), Int64GetDatum(upto)};
   bool nulls[2] = {};
-  index_insert(table.key, values, nulls, &tuple->t_self, table.table, UNIQUE_CHECK_NO, false, BuildIndexInfo(table.key));
+  index_insert(table.key(), values, nulls, &tuple->t_self, table.table, UNIQUE_CHECK_NO, false, BuildIndexInfo(table.key()));
 }
 
 }  // namespace
 
-bool find_entry(OpenTable table, int64 bucket_id, int64 unit, ScanDirection direction, StoredEntry& found) {
+bool find_entry(OpenTable& table, int64 bucket_id, int64 unit, ScanDirection direction, StoredEntry& found) {
   IndexScanDesc scan = begin_scan(table, bucket_id, unit, direction);
   bool ok = false;
   while (ItemPointer place = index_getnext_tid(scan, direction)) {
@@ -83,12 +83,12 @@ Entry Entries::reaching(int64 unit) {
   if (all_at != ratelimit::kNever) return {.upto = unit, .cost = 1, .at = all_at};
   StoredEntry found;
   ++probes;
-  if (find_entry(table, bucket_id, unit, ForwardScanDirection, found)) return found.entry;
+  if (find_entry(*table, bucket_id, unit, ForwardScanDirection, found)) return found.entry;
   missing = true;
   return {.upto = unit, .cost = 1, .at = 0};
 }
 
-int list_entries(OpenTable table, int64 bucket_id, int64 from, int64 to, StoredEntry* list, int most) {
+int list_entries(OpenTable& table, int64 bucket_id, int64 from, int64 to, StoredEntry* list, int most) {
   int count = 0;
   if (from >= to) return 0;
   IndexScanDesc scan = begin_scan(table, bucket_id, from + 1, ForwardScanDirection);
@@ -103,7 +103,7 @@ int list_entries(OpenTable table, int64 bucket_id, int64 from, int64 to, StoredE
   return count;
 }
 
-void add_entry(OpenTable table, int64 bucket_id, const Entry& entry, const pg_uuid_t& request_id) {
+void add_entry(OpenTable& table, int64 bucket_id, const Entry& entry, const pg_uuid_t& request_id) {
   pg_uuid_t id = request_id;
   Datum values[entry_columns] = {Int64GetDatum(bucket_id), Int64GetDatum(entry.upto), Int64GetDatum(entry.cost),
                                  TimestampTzGetDatum(entry.at), UUIDPGetDatum(&id)};
@@ -114,12 +114,12 @@ void add_entry(OpenTable table, int64 bucket_id, const Entry& entry, const pg_uu
   heap_freetuple(tuple);
 }
 
-void delete_entry(OpenTable table, const StoredEntry& entry) {
+void delete_entry(OpenTable& table, const StoredEntry& entry) {
   ItemPointerData place = entry.place;
   simple_heap_delete(table.table, &place);
 }
 
-void change_entry(OpenTable table, int64 bucket_id, const StoredEntry& entry, const Entry& changed) {
+void change_entry(OpenTable& table, int64 bucket_id, const StoredEntry& entry, const Entry& changed) {
   pg_uuid_t id = entry.request_id;
   ItemPointerData place = entry.place;
   Datum values[entry_columns] = {Int64GetDatum(bucket_id), Int64GetDatum(changed.upto), Int64GetDatum(changed.cost),

@@ -21,8 +21,8 @@ struct StoredEntry {
 
 // Access for the core's log functions. `missing` is set when an entry that the state promises is not there.
 struct Entries {
-  OpenTable table;
-  int64 bucket_id;
+  OpenTable* table = nullptr;
+  int64 bucket_id = 0;
   bool missing = false;
   int probes = 0;
   // Set for a log whose units were all taken at one time and are not stored yet (a definition has just changed).
@@ -32,14 +32,14 @@ struct Entries {
 };
 
 // The first entry with upto >= unit (forward) or the last with upto <= unit (backward). False if there is none.
-bool find_entry(OpenTable table, int64 bucket_id, int64 unit, ScanDirection direction, StoredEntry& found);
+bool find_entry(OpenTable& table, int64 bucket_id, int64 unit, ScanDirection direction, StoredEntry& found);
 
 // Entries with from < upto <= to, oldest first, at most `most`. Returns how many were found.
-int list_entries(OpenTable table, int64 bucket_id, int64 from, int64 to, StoredEntry* list, int most);
+int list_entries(OpenTable& table, int64 bucket_id, int64 from, int64 to, StoredEntry* list, int most);
 
-void add_entry(OpenTable table, int64 bucket_id, const ratelimit::log::Entry& entry, const pg_uuid_t& request_id);
-void delete_entry(OpenTable table, const StoredEntry& entry);
-void change_entry(OpenTable table, int64 bucket_id, const StoredEntry& entry, const ratelimit::log::Entry& changed);
+void add_entry(OpenTable& table, int64 bucket_id, const ratelimit::log::Entry& entry, const pg_uuid_t& request_id);
+void delete_entry(OpenTable& table, const StoredEntry& entry);
+void change_entry(OpenTable& table, int64 bucket_id, const StoredEntry& entry, const ratelimit::log::Entry& changed);
 
 int64 next_bucket_id();
 

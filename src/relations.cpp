@@ -29,12 +29,7 @@ Oid find(const char* name, Oid schema) {
   return relation;
 }
 
-OpenTable open(Oid table, Oid key, LOCKMODE mode) {
-  OpenTable result;
-  result.table = table_open(table, mode);
-  result.key = index_open(key, mode);
-  return result;
-}
+OpenTable open(Oid table, Oid key, LOCKMODE mode) { return {.table = table_open(table, mode), .key_oid = key, .mode = mode}; }
 
 }  // namespace
 
@@ -58,8 +53,8 @@ void watch_relations() { CacheRegisterRelcacheCallback(forget, Datum{0}); }
 OpenTable open_buckets(LOCKMODE mode) { return open(known.buckets, known.buckets_key, mode); }
 OpenTable open_entries(LOCKMODE mode) { return open(known.entries, known.entries_key, mode); }
 
-void close_table(OpenTable open) {
-  index_close(open.key, NoLock);
+void close_table(const OpenTable& open) {
+  if (open.opened_key != nullptr) index_close(open.opened_key, NoLock);
   table_close(open.table, NoLock);
 }
 

@@ -24,14 +24,22 @@ const Relations& relations();
 
 void watch_relations();  // registers the invalidation callback; call once, from _PG_init
 
-// A table and its primary key, open. Locks are kept until the transaction ends, as usual.
+// A table, open, and its primary key, opened when it is first needed: a bucket whose place is known does without. Locks are kept
+// until the transaction ends, as usual.
 struct OpenTable {
   Relation table = nullptr;
-  Relation key = nullptr;
+  Relation opened_key = nullptr;
+  Oid key_oid = InvalidOid;
+  LOCKMODE mode = NoLock;
+
+  Relation key() {
+    if (opened_key == nullptr) opened_key = index_open(key_oid, mode);
+    return opened_key;
+  }
 };
 
 OpenTable open_buckets(LOCKMODE mode);
 OpenTable open_entries(LOCKMODE mode);
-void close_table(OpenTable open);
+void close_table(const OpenTable& open);
 
 }  // namespace taskq::pg

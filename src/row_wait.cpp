@@ -9,6 +9,7 @@ namespace taskq::pg {
 
 namespace {
 
+constexpr int most_turns = 10, pauses_per_turn = 60;  // some 3 us each: less than a switch to another process and back
 constexpr long first_nap = 15, longest_nap = 500;  // microseconds
 constexpr TimestampTz naps_until = 20 * 1000;      // then the lock manager
 
@@ -25,7 +26,12 @@ int time_left(const Patience& patience) {
   return left <= 0 ? -1 : static_cast<int>(left / 1000) + 1;
 }
 
-void nap(Patience& patience) {
+void turn_or_nap(Patience& patience) {
+  if (patience.turns < most_turns) {
+    ++patience.turns;
+    for (int i = 0; i < pauses_per_turn; ++i) SPIN_DELAY();
+    return;
+  }
   pg_usleep(patience.next_nap);
   patience.next_nap = patience.next_nap * 2 < longest_nap ? patience.next_nap * 2 : longest_nap;
 }
@@ -67,13 +73,17 @@ bool wait_in_lock_manager(TransactionId other, Relation table, ItemPointer row, 
 }  // namespace
 
 bool wait_for_other(Patience& patience, const Version& version, Relation table, ItemPointer row) {
-  if (patience.started == 0) patience = {.started = GetCurrentTimestamp(), .next_nap = first_nap};
+  if (patience.started == 0) {
+    patience.started = GetCurrentTimestamp();
+    patience.next_nap = first_nap;
+  }
+  patience.turns = 0;
   while (!has_ended(version)) {
     CHECK_FOR_INTERRUPTS();
     const int left = time_left(patience);
     if (left < 0) return false;
     if (version.other_is_group || waited(patience) < naps_until) {
-      nap(patience);
+      turn_or_nap(patience);
     } else if (!wait_in_lock_manager(version.other, table, row, left)) {
       return false;
     }

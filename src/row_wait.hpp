@@ -1,7 +1,7 @@
 // Waiting for another transaction to end, for at most taskq_ratelimit.lock_timeout.
 //
-// Short waits are naps: the other side is nearly always a call that commits within microseconds, and naps cost neither side a visit
-// to the lock manager. Longer waits go through the lock manager, so that deadlocks are found, pg_locks shows who waits
+// Short waits are a few turns on the spot, then naps: the other side is nearly always a call that commits within microseconds, and
+// neither costs anybody a visit to the lock manager. Longer waits go through the lock manager, so that deadlocks are found, pg_locks shows who waits
 // for whom, and the caller's own lock_timeout, statement_timeout and cancel requests work as in any other statement.
 #pragma once
 

@@ -1,0 +1,1 @@
+SELECT bench.acquire('hot', 1e9, 1e6, 1);

@@ -1,0 +1,1 @@
+SELECT allowed, remaining, retry_after FROM taskq.acquire('log_1000000');
