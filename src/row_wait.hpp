@@ -14,7 +14,8 @@ namespace taskq::pg {
 // One per call: how long it has waited so far, over all its waits.
 struct Patience {
   TimestampTz started = 0;  // 0: has not waited yet
-  long next_nap = 0;        // microseconds
+  int turns = 0;
+  long next_nap = 0;      // microseconds
 };
 
 // Waits until `version.other` has ended. False if the time is up. REQUIRES: version.kind is busy or arriving; no buffer is locked or pinned.
