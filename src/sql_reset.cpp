@@ -26,6 +26,7 @@ void pause_all(FunctionCallInfo fcinfo, TimestampTz until) {
   if (definition == nullptr) raise_unknown(call.name);
   const Definition found = *definition;
   if (found.keyed) return pause_limit_until(found, until);
+  if (found.paused_until != DT_NOBEGIN) pause_limit_until(found, DT_NOBEGIN);  // of a time when it had keys
   resolve_with(call, found);
   pause_bucket(call, until);
 }
