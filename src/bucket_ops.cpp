@@ -97,6 +97,12 @@ bool is_consistent(Tables& tables, const Work& work, const FoundBucket& found) {
 // The bucket's state belongs to a newer definition than the call was resolved with.
 bool is_stale(const Call& call, const Work& work) { return work.row.version > call.definition.version; }
 
+// The definition has changed or is gone. Asked, with the table locked, before a bucket is born: nobody but its definition tells of it.
+bool is_outdated(const Call& call) {
+  const Definition* present = find_definition(call.definition.name);
+  return present == nullptr || present->limit_id != call.definition.limit_id || present->version != call.definition.version;
+}
+
 void renew(Call& call, Tables& tables, LOCKMODE mode) {
   close_tables(tables);
   resolve(call);
@@ -130,12 +136,13 @@ Attempt one_round(Call& call, Tables& tables, IfMissing if_missing, Decide& deci
   Attempt outcome = Attempt::wait;
   if (!arriving) {
     Work work = begin(call, tables, found);
-    if (is_stale(call, work)) return renew(call, tables, RowExclusiveLock), Attempt::again;
+    if (is_stale(call, work) || (!found.exists && is_outdated(call))) return renew(call, tables, RowExclusiveLock), Attempt::again;
     outcome = attempt(tables, work, found, decide, result);
   }
   if (outcome != Attempt::wait) return outcome;
   ItemPointer place = found.row == nullptr ? nullptr : &found.row->t_self;
-  if (wait_for_other(patience, found.version, tables.buckets.table, place)) return Attempt::again;
+  // Whoever was waited for may have changed the definition, too.
+  if (wait_for_other(patience, found.version, tables.buckets.table, place)) return renew(call, tables, RowExclusiveLock), Attempt::again;
   result = Result::timed_out;
   return Attempt::done;
 }
@@ -380,6 +387,10 @@ double refund_bucket(Call& call) {
     return changed_if(work, given_back);
   });
   return given_back;
+}
+
+void hold_bucket(Call& call) {
+  change_bucket_or_raise(call, IfMissing::leave, [](Work&) { return Step::write; });
 }
 
 double settle_bucket(Call& call, const ShownDecision& shown) {

@@ -50,6 +50,9 @@ double refund_bucket(Call& call);
 // debited. The decision's request_id names the entry of a log.
 double settle_bucket(Call& call, const ShownDecision& shown);
 
+// Makes everybody else who wants to change the bucket wait until the transaction ends, if there is one.
+void hold_bucket(Call& call);
+
 // Makes sure that the bucket exists, written under the present definition.
 void create_if_missing(Call& call);
 

@@ -52,7 +52,10 @@ double settle_once(FunctionCallInfo fcinfo, double actual, CostRule rule) {
   resolve(call);
   checked_units(call.definition.limit, call.definition.name, given.shown.cost, CostRule::gives);
   check_shown(given.shown);
-  if (!given.took || !note_once(call, given.shown)) return 0;
+  if (!given.took) return 0;
+  // Whoever notes the same decision holds the bucket: so a note that a snapshot does not show is never met half-way.
+  if (IsolationUsesXactSnapshot()) hold_bucket(call);
+  if (!note_once(call, given.shown)) return 0;
   return settle_bucket(call, given.shown);
 }
 
