@@ -33,7 +33,7 @@ CREATE TABLE taskq.rate_limits (
 ALTER SEQUENCE taskq.rate_limit_id OWNED BY taskq.rate_limits.limit_id;
 
 CREATE TABLE taskq.rate_limit_versions (
-    limit_id   integer     NOT NULL REFERENCES taskq.rate_limits ON DELETE CASCADE,
+    limit_id   integer     NOT NULL,
     version    integer     NOT NULL,
     kind       text        NOT NULL,
     style      text,

@@ -4,6 +4,7 @@
 #include "clock.hpp"
 #include "errors.hpp"
 #include "owner.hpp"
+#include "relations.hpp"
 
 #include "pg.hpp"
 
@@ -12,6 +13,13 @@ namespace taskq::pg {
 using ratelimit::Limit;
 
 namespace {
+
+// One definer of a name at a time, until its transaction ends. Whoever comes next reads what the one before has committed, and
+// meets no row that is being written: so no isolation level makes a difference.
+void lock_name(std::string_view name) {
+  const uint32 hash = hash_bytes(reinterpret_cast<const unsigned char*>(name.data()), static_cast<int>(name.size()));
+  LockDatabaseObject(relations().limits, hash, 0, ExclusiveLock);
+}
 
 // Values for one statement, collected by position.
 struct Values {
@@ -56,20 +64,18 @@ void add_definition(Values& v, const Wanted& wanted) {
   v.add(INT8OID, Int64GetDatum(limit.tick));
 }
 
-// True if this call inserted it, false if somebody else was first.
-bool insert(const Wanted& wanted) {
+void insert(const Wanted& wanted) {
   Values v;
   add_definition(v, wanted);
   v.add(BOOLOID, BoolGetDatum(wanted.ad_hoc));
   v.add(TIMESTAMPTZOID, TimestampTzGetDatum(clock_now()));
-  return run_as_owner("INSERT INTO taskq.rate_limits (name, kind, style, capacity, refill_per_second, max_requests, period, anchor, "
-                      "keyed, storage, shadow, scale, units, rate_n, rate_d, window_us, tick_us, ad_hoc, changed_at) "
-                      "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'table', $10, $11, $12, $13, $14, $15, $16, $17, $18) "
-                      "ON CONFLICT (name) DO NOTHING",
-                      v.count, v.types, v.datums, v.nulls) == 1;
+  run_as_owner("INSERT INTO taskq.rate_limits (name, kind, style, capacity, refill_per_second, max_requests, period, anchor, "
+               "keyed, storage, shadow, scale, units, rate_n, rate_d, window_us, tick_us, ad_hoc, changed_at) "
+               "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'table', $10, $11, $12, $13, $14, $15, $16, $17, $18)",
+               v.count, v.types, v.datums, v.nulls);
 }
 
-// Puts the present definition aside for buckets written under it. It also locks the row.
+// Puts the present definition aside for buckets written under it.
 void keep_former(const Definition& former, ratelimit::Inherit inherit) {
   Values v;
   v.add(INT4OID, Int32GetDatum(former.limit_id));
@@ -77,7 +83,7 @@ void keep_former(const Definition& former, ratelimit::Inherit inherit) {
   v.add(TIMESTAMPTZOID, TimestampTzGetDatum(clock_now()));
   execute("INSERT INTO taskq.rate_limit_versions (limit_id, version, kind, style, anchor, scale, units, rate_n, rate_d, window_us, "
           "tick_us, inherit, ended_at) SELECT limit_id, version, kind, style, anchor, scale, units, rate_n, rate_d, window_us, "
-          "tick_us, $2, $3 FROM taskq.rate_limits WHERE limit_id = $1 FOR UPDATE",
+          "tick_us, $2, $3 FROM taskq.rate_limits WHERE limit_id = $1",
           v.count, v.types, v.datums, v.nulls);
 }
 
@@ -103,6 +109,9 @@ bool is_same(const Wanted& wanted, const Definition& present) {
          wanted.ad_hoc == present.ad_hoc;
 }
 
+// An ad-hoc call never changes what was registered.
+bool may_replace(const Wanted& wanted, const Definition& present) { return wanted.replace && (present.ad_hoc || !wanted.ad_hoc); }
+
 [[noreturn]] void raise_other_definition(const Definition& present) {
   ereport(ERROR, (errcode(ERRCODE_DUPLICATE_OBJECT), errmsg("rate limit \"%s\" is registered with another definition", present.name),
                   errdetail("It is a %s%s%s admitting %s, %s.", kind_text(present.limit.kind),
@@ -125,18 +134,16 @@ void create_bucket(std::string_view name) {
 
 bool define(const Wanted& wanted) {
   const Definition* present = find_definition(wanted.name);
+  if (present != nullptr && is_same(wanted, *present)) return false;
+  lock_name(wanted.name);
+  present = find_definition(wanted.name);
   if (present == nullptr) {
-    if (insert(wanted)) {
-      if (!wanted.keyed) create_bucket(wanted.name);
-      return true;
-    }
-    present = find_definition(wanted.name);
-    if (present == nullptr) elog(ERROR, "definition vanished while it was registered");
+    insert(wanted);
+  } else {
+    if (is_same(wanted, *present) || (wanted.ad_hoc && wanted.limit == present->limit)) return false;
+    if (!may_replace(wanted, *present)) raise_other_definition(*present);
+    update(wanted, Definition{*present});
   }
-  if (is_same(wanted, *present)) return false;
-  if (!wanted.replace) raise_other_definition(*present);
-  const Definition former = *present;
-  update(wanted, former);
   if (!wanted.keyed) create_bucket(wanted.name);
   return true;
 }
@@ -152,6 +159,7 @@ const Definition* define_ad_hoc(const Wanted& wanted) {
 }
 
 void pause_limit_until(const Definition& definition, TimestampTz until) {
+  lock_name(definition.name);
   Values v;
   v.add(INT4OID, Int32GetDatum(definition.limit_id));
   v.add(TIMESTAMPTZOID, TimestampTzGetDatum(until));
@@ -159,10 +167,12 @@ void pause_limit_until(const Definition& definition, TimestampTz until) {
 }
 
 void drop_definition(const Definition& definition) {
+  lock_name(definition.name);
   Values v;
   v.add(INT4OID, Int32GetDatum(definition.limit_id));
   const OwnerRun run = begin_as_owner();
   execute("DELETE FROM taskq.rate_limits WHERE limit_id = $1", v.count, v.types, v.datums, v.nulls);
+  execute("DELETE FROM taskq.rate_limit_versions WHERE limit_id = $1", v.count, v.types, v.datums, v.nulls);
   execute("DELETE FROM taskq.rate_limit_window_entries AS e USING taskq.rate_limit_buckets AS b "
           "WHERE b.limit_id = $1 AND b.bucket_id <> 0 "
           "AND e.bucket_id = b.bucket_id",

@@ -35,7 +35,10 @@ void end_as_owner(const OwnerRun& run) {
 }
 
 uint64 execute(const char* statement, int count, Oid* types, Datum* values, const char* nulls) {
-  const int result = SPI_execute_with_args(statement, count, types, values, nulls, false, 0);
+  SPIPlanPtr plan = SPI_prepare(statement, count, types);
+  if (plan == nullptr) elog(ERROR, "statement on the limits' tables failed: %s", SPI_result_code_string(SPI_result));
+  const int result = SPI_execute_snapshot(plan, values, nulls, GetLatestSnapshot(), InvalidSnapshot, false, true, 0);
+  SPI_freeplan(plan);
   if (result < 0) elog(ERROR, "statement on the limits' tables failed: %s", SPI_result_code_string(result));
   return SPI_processed;
 }
