@@ -4,6 +4,7 @@
 #include "clock.hpp"
 #include "errors.hpp"
 #include "owner.hpp"
+#include "relations.hpp"
 #include "sql_function.hpp"
 
 #include "pg.hpp"
@@ -16,6 +17,7 @@ namespace {
 
 constexpr int64 most_per_call = 10'000;  // bounds the transaction; call again for more
 constexpr long rows_per_fetch = 500;
+constexpr Micros longest_wait_for_writers = 1'000'000;
 constexpr Micros idle_before_sweep = Micros{3600} * 1'000'000;
 
 std::string_view column(HeapTuple row, TupleDesc columns, int number) {
@@ -80,10 +82,40 @@ uint64 delete_refunds(TimestampTz now) {
   return execute("DELETE FROM taskq.rate_limit_refunds WHERE useless_at < $1", 1, types, values, nullptr);
 }
 
+bool has_ended(VirtualTransactionId transaction) { return VirtualXactLock(transaction, false); }
+
+// True once everybody who was writing a table when it was called is through with it; false if that takes more than a second.
+bool writers_have_ended(Oid table) {
+  LOCKTAG tag;
+  SET_LOCKTAG_RELATION(tag, MyDatabaseId, table);
+  const TimestampTz started = GetCurrentTimestamp();
+  for (VirtualTransactionId* writer = GetLockConflicts(&tag, ShareLock, nullptr); VirtualTransactionIdIsValid(*writer); ++writer) {
+    while (!has_ended(*writer)) {
+      CHECK_FOR_INTERRUPTS();
+      if (GetCurrentTimestamp() - started > longest_wait_for_writers) return false;
+      pg_usleep(1000);
+    }
+  }
+  return true;
+}
+
+// The versions that are former ones now, as int8[]; NULL if there are none.
+Datum former_versions(bool* none) {
+  execute("SELECT pg_catalog.array_agg(limit_id::bigint << 32 | version) FROM taskq.rate_limit_versions", 0, nullptr, nullptr, nullptr);
+  return SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, none);
+}
+
+// Versions that no bucket needs. An open transaction may hold a bucket, seen by nobody else, under a version that was replaced
+// meanwhile: so those who write now must be through. Who comes later has seen the present definitions.
 uint64 delete_versions() {
-  return execute("DELETE FROM taskq.rate_limit_versions AS v WHERE NOT EXISTS (SELECT FROM taskq.rate_limit_buckets AS b "
-                 "WHERE b.limit_id = v.limit_id AND b.version <= v.version)",
-                 0, nullptr, nullptr, nullptr);
+  if (IsolationUsesXactSnapshot()) return 0;
+  bool none;
+  Datum values[] = {former_versions(&none)};
+  Oid types[] = {INT8ARRAYOID};
+  if (none || !writers_have_ended(relations().limits) || !writers_have_ended(relations().buckets)) return 0;
+  return execute("DELETE FROM taskq.rate_limit_versions AS v WHERE (v.limit_id::bigint << 32 | v.version) = ANY ($1) "
+                 "AND NOT EXISTS (SELECT FROM taskq.rate_limit_buckets AS b WHERE b.limit_id = v.limit_id AND b.version <= v.version)",
+                 1, types, values, nullptr);
 }
 
 }  // namespace
