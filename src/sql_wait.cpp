@@ -42,6 +42,7 @@ bool sleep_until(TimestampTz until) {
   for (;;) {
     const Micros left = until - GetCurrentTimestamp();
     if (is_interrupted()) return false;
+    if (ProcSignalBarrierPending) ProcessProcSignalBarrier();  // DROP DATABASE and its like wait for every backend to do so
     if (left <= 0) return true;
     if (left < 2000) {
       pg_usleep(left);
@@ -63,6 +64,7 @@ bool sleep_until(TimestampTz until) {
                             .reset_after = answer.decision.reset_after};
   call.amount = 0;
   call.rule = CostRule::may_be_0;
+  EnsurePortalSnapshotExists();
   resolve(call);
   settle_bucket(call, shown);
   SPI_commit();
@@ -91,6 +93,8 @@ Micros nap_before_retry(const Answer& answer, Micros left) {
 
 // One attempt, and the sleep after it. True if the answer is final.
 bool attempt(Call& call, Waiting& waiting) {
+  // Without a snapshot of ours, the versions that an attempt has read could be removed and their places taken while it decides.
+  EnsurePortalSnapshotExists();
   const bool is_meter = call.definition.limit.algorithm() == ratelimit::Algorithm::meter;
   waiting.answer = acquire_bucket(call, is_meter ? waiting.left() : 0);
   const Answer& answer = waiting.answer;
