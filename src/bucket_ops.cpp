@@ -197,11 +197,12 @@ Outcome outcome_of(Work& work, int64 cost, Micros max_wait) {
   return ratelimit::decide(limit, work.row.state, work.now, cost);
 }
 
-Decision paused_decision(const Decision& decision, TimestampTz until, Micros now) {
+// `wait` is what the limit itself asks for: it may take longer than the pause.
+Decision paused_decision(const Decision& decision, TimestampTz until, Micros now, Micros wait) {
   Decision denied = decision;
   denied.allowed = false;
   denied.delay = 0;
-  denied.retry_after = until == DT_NOEND ? ratelimit::kNever : until - now;
+  denied.retry_after = until == DT_NOEND ? ratelimit::kNever : ratelimit::larger(until - now, wait);
   return denied;
 }
 
@@ -234,7 +235,7 @@ Verdict judge(Work& work, int64 cost, Micros max_wait) {
     v.next = advanced(work);
     v.takes = false;
     v.answer.reason = Reason::paused;
-    v.answer.decision = paused_decision(describe(work, v.next), v.answer.paused_until, v.next.at);
+    v.answer.decision = paused_decision(describe(work, v.next), v.answer.paused_until, work.now, outcome.decision.retry_after);
   }
   if (!v.answer.decision.allowed && work.definition.shadow) {
     v.answer.reason = Reason::shadow;
