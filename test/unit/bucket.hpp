@@ -3,7 +3,6 @@
 #pragma once
 
 #include <catch2/catch.hpp>
-
 #include <cstdint>
 
 #include "memory_entries.hpp"
@@ -67,7 +66,8 @@ class Bucket {
       return answer(d, u, d.allowed ? log_.last_id() : 0);
     }
     const Outcome outcome = decide(limit(), state_, now, u);
-    // A state that the clock was set back from is stored even if the call is denied: else nobody's wait would ever begin.
+    // A state that the clock was set back from is stored even if the call is denied: else nobody's wait would ever
+    // begin.
     if (outcome.decision.allowed || clock_was_set_back(state_.at, now)) state_ = outcome.next;
     return answer(outcome.decision, u);
   }
@@ -125,8 +125,12 @@ class Bucket {
   bool is_log() const { return limit().algorithm() == Algorithm::log; }
 
   Answer answer(const Decision& d, std::int64_t u, std::uint64_t id = 0) const {
-    return {d.allowed, to_amount(limit(), d.remaining), d.retry_after, d.reset_after,
-            {u, d.decided_at, d.delay, d.remaining, d.reset_after}, id};
+    return {d.allowed,
+            to_amount(limit(), d.remaining),
+            d.retry_after,
+            d.reset_after,
+            {u, d.decided_at, d.delay, d.remaining, d.reset_after},
+            id};
   }
 
   LogBucket log_;

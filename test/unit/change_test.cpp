@@ -8,7 +8,8 @@ namespace taskq::ratelimit::test {
 
 namespace {
 
-constexpr Inherit kAll[] = {Inherit::consumed, Inherit::as_is, Inherit::proportional, Inherit::additive, Inherit::reset};
+constexpr Inherit kAll[] = {Inherit::consumed, Inherit::as_is, Inherit::proportional, Inherit::additive,
+                            Inherit::reset};
 
 // What is left under `other` right after `used` of `limit` were taken and the definition was replaced.
 double left_after(const Limit& limit, double used, const Limit& other, Inherit inherit) {
@@ -189,10 +190,15 @@ TEST_CASE("the same definition again changes nothing") {
 TEST_CASE("a change gives no unit away, for any two scales") {
   Random random(98);
   for (int i = 0; i < 20'000; ++i) {
-    const Limit from{.scale = static_cast<int>(random.between(0, 6)), .capacity = random.spread(1, 1'000'000), .d = random.spread(1, 1'000'000)};
-    const Limit to{.scale = static_cast<int>(random.between(0, 6)), .capacity = random.spread(1, 1'000'000), .d = random.spread(1, 1'000'000)};
+    const Limit from{.scale = static_cast<int>(random.between(0, 6)),
+                     .capacity = random.spread(1, 1'000'000),
+                     .d = random.spread(1, 1'000'000)};
+    const Limit to{.scale = static_cast<int>(random.between(0, 6)),
+                   .capacity = random.spread(1, 1'000'000),
+                   .d = random.spread(1, 1'000'000)};
     const std::int64_t used = random.between(0, from.capacity * from.d);
-    const long double was_used = static_cast<long double>(to_amount(from, used)), was_left = static_cast<long double>(to_amount(from, from.capacity * from.d)) - was_used;
+    const long double was_used = static_cast<long double>(to_amount(from, used)),
+                      was_left = static_cast<long double>(to_amount(from, from.capacity * from.d)) - was_used;
     for (const Inherit inherit : {Inherit::consumed, Inherit::as_is, Inherit::proportional, Inherit::additive}) {
       const std::int64_t now_used = used_after_change(from, used, to, inherit);
       const std::int64_t full = to.capacity * to.d;
@@ -200,9 +206,11 @@ TEST_CASE("a change gives no unit away, for any two scales") {
       REQUIRE(now_used <= full);
       const long double left = static_cast<long double>(to_amount(to, full - now_used));
       const long double slack = 1e-12L * (left + was_left + was_used);
-      if (inherit == Inherit::consumed && now_used < full) CHECK(static_cast<long double>(to_amount(to, now_used)) >= was_used - slack);
+      if (inherit == Inherit::consumed && now_used < full)
+        CHECK(static_cast<long double>(to_amount(to, now_used)) >= was_used - slack);
       if (inherit == Inherit::as_is) CHECK(left <= was_left + slack);
-      if (inherit == Inherit::proportional) CHECK(Wide{full - now_used} * (from.capacity * from.d) <= Wide{full} * (from.capacity * from.d - used));
+      if (inherit == Inherit::proportional)
+        CHECK(Wide{full - now_used} * (from.capacity * from.d) <= Wide{full} * (from.capacity * from.d - used));
     }
   }
 }

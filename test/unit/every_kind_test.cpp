@@ -1,6 +1,5 @@
 // What must hold for all six kinds of limits alike.
 #include <catch2/catch.hpp>
-
 #include <cmath>
 #include <string>
 #include <utility>
@@ -223,7 +222,9 @@ TEST_CASE("limitra 8.5 limits that no double counts are refused, the largest tha
 }
 
 TEST_CASE("limitra 8.7 definitions without a finite end are refused, each by its bound") {
-  const auto bucket = [](double capacity, double rate) { return make_bucket(Kind::token_bucket, capacity, rate).error; };
+  const auto bucket = [](double capacity, double rate) {
+    return make_bucket(Kind::token_bucket, capacity, rate).error;
+  };
   CHECK(bucket(1, 5e-324) == DefinitionError::refill_too_slow);
   CHECK(bucket(1, 1e-300) == DefinitionError::refill_too_slow);
   CHECK(bucket(1, 1e300) == DefinitionError::rate_too_large);
@@ -249,7 +250,9 @@ TEST_CASE("an exact rate is an amount each period") {
 }
 
 TEST_CASE("an exact amount is not rounded to a unit") {
-  const auto exact = [](double amount, Micros period) { return checked(make_bucket(Kind::token_bucket, 1, amount, period)); };
+  const auto exact = [](double amount, Micros period) {
+    return checked(make_bucket(Kind::token_bucket, 1, amount, period));
+  };
   CHECK(exact(5 / 3.0, 1_s) == TB(1, 5 / 3.0));
   CHECK(exact(1e-7, 1_s) == TB(1, 1e-7));
   CHECK(exact(1.5e-6, 1_s) == TB(1, 1.5e-6));

@@ -1,6 +1,5 @@
 // Refunds of decisions, against the history in which the call never was, and against what a bucket may admit at most.
 #include <catch2/catch.hpp>
-
 #include <string>
 #include <vector>
 
@@ -11,13 +10,18 @@ namespace taskq::ratelimit::test {
 
 namespace {
 
-Taken taken_by(const Decision& d, std::int64_t cost) { return {cost, d.decided_at, d.delay, d.remaining, d.reset_after}; }
+Taken taken_by(const Decision& d, std::int64_t cost) {
+  return {cost, d.decided_at, d.delay, d.remaining, d.reset_after};
+}
 
 // Small numbers: everything meets everything.
 Limit random_meter(Random& random) {
   const Kind kind = random.one_in(3) ? Kind::sliding_window_gcra : Kind::token_bucket;
   const Rational rate = reduced(random.one_in(10) ? 0 : random.between(1, 7), random.between(1, 9));
-  Limit limit{.kind = kind, .capacity = random.between(1, 12), .n = static_cast<std::int64_t>(rate.n), .d = static_cast<std::int64_t>(rate.d)};
+  Limit limit{.kind = kind,
+              .capacity = random.between(1, 12),
+              .n = static_cast<std::int64_t>(rate.n),
+              .d = static_cast<std::int64_t>(rate.d)};
   if (limit.n == 0) limit.kind = Kind::token_bucket;
   return limit;
 }
@@ -30,7 +34,8 @@ Limit random_limit(Random& random) {
 }
 
 Outcome call(const Limit& limit, const State& s, Micros now, std::int64_t cost, Micros max_wait) {
-  return limit.algorithm() == Algorithm::meter ? meter::reserve(limit, s, now, cost, max_wait) : decide(limit, s, now, cost);
+  return limit.algorithm() == Algorithm::meter ? meter::reserve(limit, s, now, cost, max_wait)
+                                               : decide(limit, s, now, cost);
 }
 
 std::string told(const Limit& l) {
@@ -76,20 +81,23 @@ void one_call_is_undone(Random& random, const Limit& limit) {
     return any;
   };
   others(random.between(0, 4));
-  const std::int64_t cost = random.between(1, limit.capacity), cheaper = random.one_in(2) ? 0 : random.between(0, cost - 1);
+  const std::int64_t cost = random.between(1, limit.capacity),
+                     cheaper = random.one_in(2) ? 0 : random.between(0, cost - 1);
   if (!h.the_call(limit, now, cost, cheaper, random.between(0, 9))) return;
   const bool alone = !others(random.between(0, 4));
   now += random.between(0, 12);
 
   const State before = advance(limit, h.with, now), expected = advance(limit, h.without, now);
   const State after = settle(limit, h.with, now, h.taken, cheaper);
-  INFO(told(limit) << ": cost " << cost << " settled at " << cheaper << " leaves " << after.used << ", not calling leaves " << expected.used);
+  INFO(told(limit) << ": cost " << cost << " settled at " << cheaper << " leaves " << after.used
+                   << ", not calling leaves " << expected.used);
   REQUIRE(after.at == before.at);
   REQUIRE(after.used <= before.used);
   REQUIRE(after.previous <= before.previous);
   REQUIRE(after.used >= expected.used);
   REQUIRE(after.previous >= expected.previous);
-  // If nobody else called all of it comes back; to within two microseconds' worth where a call costs less than one refills.
+  // If nobody else called all of it comes back; to within two microseconds' worth where a call costs less than one
+  // refills.
   const bool exact = limit.algorithm() != Algorithm::meter || limit.d >= limit.n;
   if (alone) REQUIRE(after.used - expected.used <= (exact ? 0 : 2 * limit.n));
 }
@@ -199,8 +207,8 @@ TEST_CASE("a past call is not given back to a queue that has been promised its i
   const Limit limit = TB(4, 1);
   State s = fresh(limit, 0);
   const Outcome first = decide(limit, s, 0, 2 * limit.capacity / 4);
-  s = meter::reserve(limit, first.next, 0, limit.capacity, 10_s).next;          // ready at 2 s
-  s = meter::reserve(limit, s, 0, limit.capacity / 2, 10_s).next;               // ready at 4 s
+  s = meter::reserve(limit, first.next, 0, limit.capacity, 10_s).next;  // ready at 2 s
+  s = meter::reserve(limit, s, 0, limit.capacity / 2, 10_s).next;       // ready at 4 s
   s = give_back(limit, s, 1_s, taken_by(first.decision, limit.capacity / 2));
   // Without the first call the bucket would have been full before the second went, and not fuller afterwards.
   CHECK(meter::reserve(limit, s, 4_s, limit.capacity, 10_s).decision.delay == 4_s);

@@ -1,7 +1,6 @@
 // Sliding windows of style log: exact, and no dearer with a large limit.
-#include <catch2/catch.hpp>
-
 #include <bit>
+#include <catch2/catch.hpp>
 
 #include "bucket.hpp"
 #include "random.hpp"
@@ -185,11 +184,11 @@ TEST_CASE("the cost of a call does not grow with the log") {
   const int log2 = std::bit_width(static_cast<std::uint64_t>(units));
   CHECK(probes_of(b, 30_s, 1, false) == 0);
   CHECK(probes_of(b, 30_s, 500'000, false) <= 1);
-  CHECK(probes_of(b, 60_s, 1, true) <= 3);           // one has left
-  CHECK(probes_of(b, 60_s, 1, false) == 0);          // none since
-  CHECK(probes_of(b, 60_s + 3, 1, true) <= 5);       // three more
+  CHECK(probes_of(b, 60_s, 1, true) <= 3);      // one has left
+  CHECK(probes_of(b, 60_s, 1, false) == 0);     // none since
+  CHECK(probes_of(b, 60_s + 3, 1, true) <= 5);  // three more
   CHECK(probes_of(b, 60_s + 900'000, 1, true) <= 2 * log2);
-  CHECK(probes_of(b, 200_s, 1, true) == 0);          // all of them
+  CHECK(probes_of(b, 200_s, 1, true) == 0);  // all of them
 }
 
 TEST_CASE("a steady stream needs a few probes a call, whatever the limit") {
@@ -207,7 +206,8 @@ TEST_CASE("skipping what has left finds the same state as counting") {
   for (int round = 0; round < 300; ++round) {
     LogBucket b(SWL(1'000'000, 1000), 0);
     Micros now = 0;
-    for (std::int64_t i = random.between(1, 200); i > 0; --i) b.acquire(now += random.between(0, 12), random.spread(1, 5000));
+    for (std::int64_t i = random.between(1, 200); i > 0; --i)
+      b.acquire(now += random.between(0, 12), random.spread(1, 5000));
     const Micros later = now + random.between(0, 1100);
     std::int64_t expected = 0;
     for (const auto& s : b.entries().all()) expected += later - s.entry.at < 1000 ? s.entry.cost : 0;

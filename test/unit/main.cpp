@@ -1,7 +1,6 @@
 // The test program's entry, and the one place that prints the seed.
 #define CATCH_CONFIG_MAIN
 #include <catch2/catch.hpp>
-
 #include <iostream>
 
 #include "random.hpp"

@@ -66,9 +66,7 @@ class LogBucket {
 
   Decision preview(Micros now, std::int64_t cost) { return log::decide(limit_, state_, now, cost, entries_).decision; }
 
-  Decision look(Micros now) {
-    return log::describe(limit_, log::advance(limit_, state_, now, entries_), true, 0);
-  }
+  Decision look(Micros now) { return log::describe(limit_, log::advance(limit_, state_, now, entries_), true, 0); }
 
   Decision charge(Micros now, std::int64_t cost) {
     meet(now);
@@ -124,7 +122,8 @@ class LogBucket {
     state_.used -= units;
     if (log::live(state_) == 0) return;
     const auto& all = entries_.all();
-    const auto oldest = std::find_if(all.begin(), all.end(), [&](const auto& s) { return s.entry.upto > state_.previous; });
+    const auto oldest =
+        std::find_if(all.begin(), all.end(), [&](const auto& s) { return s.entry.upto > state_.previous; });
     state_.start = oldest->entry.at;
     state_.newest = all.back().entry.at;
   }

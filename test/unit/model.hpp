@@ -2,14 +2,13 @@
 // code. Slow and simple. Single-threaded.
 //
 // Every model answers for one bucket: acquire(now, cost), charge(now, cost), refund(now, cost). Each leaves the model
-// changed, also by a denial; `acquired` below keeps a denied model as it was. Time is what the caller's clock says; a model
-// follows the rules for clocks: up to a second behind is jitter (nothing moves), more is a step (everything is re-anchored,
-// nothing credited).
+// changed, also by a denial; `acquired` below keeps a denied model as it was. Time is what the caller's clock says; a
+// model follows the rules for clocks: up to a second behind is jitter (nothing moves), more is a step (everything is
+// re-anchored, nothing credited).
 #pragma once
 
-#include <boost/multiprecision/cpp_int.hpp>
-
 #include <algorithm>
+#include <boost/multiprecision/cpp_int.hpp>
 #include <deque>
 #include <map>
 #include <optional>
@@ -71,8 +70,11 @@ class Tokens {
  public:
   const Clock& clock() const { return clock_; }
   Tokens(const Limit& limit, Integer now)
-      : capacity_(limit.capacity), rate_(limit.n, limit.d), whole_(limit.kind == Kind::sliding_window_gcra),
-        tokens_(capacity_), clock_(std::move(now)) {}
+      : capacity_(limit.capacity),
+        rate_(limit.n, limit.d),
+        whole_(limit.kind == Kind::sliding_window_gcra),
+        tokens_(capacity_),
+        clock_(std::move(now)) {}
 
   Answer acquire(const Integer& now, const Integer& cost) { return reserve(now, cost, 0); }
   // Takes tokens that are not there yet, if they will be within `max_wait`.
@@ -179,8 +181,8 @@ class FixedWindow {
  private:
   Answer answer(bool allowed) const {
     const Integer to_end = windows_.end() - windows_.time(), spent = windows_.spent(windows_.number());
-    return {allowed, Fraction(std::max<Integer>(0, limit_ - spent)), allowed ? Integer(0) : Integer(to_end + windows_.lag()),
-            spent == 0 ? Integer(0) : to_end, windows_.time()};
+    return {allowed, Fraction(std::max<Integer>(0, limit_ - spent)),
+            allowed ? Integer(0) : Integer(to_end + windows_.lag()), spent == 0 ? Integer(0) : to_end, windows_.time()};
   }
 
   Integer limit_;
@@ -265,7 +267,9 @@ class Log {
 
  private:
   // Of the unit that must leave for `cost` to fit.
-  std::size_t index(const Integer& cost) const { return Integer(units_.size() + cost - limit_ - 1).convert_to<std::size_t>(); }
+  std::size_t index(const Integer& cost) const {
+    return Integer(units_.size() + cost - limit_ - 1).convert_to<std::size_t>();
+  }
 
   void meet(const Integer& now) {
     if (clock_.meet(now)) {

@@ -1,6 +1,5 @@
 // Random sequences against the model: every answer, after every call, to the last microsecond and the last grain.
 #include <catch2/catch.hpp>
-
 #include <string>
 #include <vector>
 
@@ -22,10 +21,18 @@ class Core {
     if (!is_log()) state_ = fresh(limit, now);
   }
 
-  Decision acquire(Micros now, std::int64_t cost) { return is_log() ? log_.acquire(now, cost) : keep(now, decide(limit_, state_, now, cost)); }
-  Decision preview(Micros now, std::int64_t cost) { return is_log() ? log_.preview(now, cost) : decide(limit_, state_, now, cost).decision; }
-  Decision charge(Micros now, std::int64_t cost) { return is_log() ? log_.charge(now, cost) : keep(now, ratelimit::charge(limit_, state_, now, cost)); }
-  Decision reserve(Micros now, std::int64_t cost, Micros max_wait) { return keep(now, meter::reserve(limit_, state_, now, cost, max_wait)); }
+  Decision acquire(Micros now, std::int64_t cost) {
+    return is_log() ? log_.acquire(now, cost) : keep(now, decide(limit_, state_, now, cost));
+  }
+  Decision preview(Micros now, std::int64_t cost) {
+    return is_log() ? log_.preview(now, cost) : decide(limit_, state_, now, cost).decision;
+  }
+  Decision charge(Micros now, std::int64_t cost) {
+    return is_log() ? log_.charge(now, cost) : keep(now, ratelimit::charge(limit_, state_, now, cost));
+  }
+  Decision reserve(Micros now, std::int64_t cost, Micros max_wait) {
+    return keep(now, meter::reserve(limit_, state_, now, cost, max_wait));
+  }
   void refund(Micros now, std::int64_t cost) {
     if (is_log()) return log_.refund_newest(now, cost);
     state_ = ratelimit::refund(limit_, state_, now, cost);
@@ -47,17 +54,22 @@ class Core {
 // A rate that is awkward for somebody: for doubles, for decimals, for large or small windows.
 Definition random_bucket(Random& random) {
   const Kind kind = random.one_in(2) ? Kind::token_bucket : Kind::leaky_bucket;
-  const double capacity = static_cast<double>(random.spread(1, 1'000'000'000)) / static_cast<double>(power_of_ten(static_cast<int>(random.between(0, 6))));
-  static constexpr double kAwkward[] = {0, 0.1, 1 / 3.0, 1 / 49.0, 1 / 86400.0, 0.0166666667, 3.141592653589793, 1e6, 1234.5678901, 7e5};
+  const double capacity = static_cast<double>(random.spread(1, 1'000'000'000)) /
+                          static_cast<double>(power_of_ten(static_cast<int>(random.between(0, 6))));
+  static constexpr double kAwkward[] = {
+      0, 0.1, 1 / 3.0, 1 / 49.0, 1 / 86400.0, 0.0166666667, 3.141592653589793, 1e6, 1234.5678901, 7e5};
   if (random.one_in(2)) return make_bucket(kind, capacity, kAwkward[random.between(0, 9)]);
-  if (random.one_in(2)) return make_bucket(kind, capacity, static_cast<double>(random.spread(1, 100'000)) / static_cast<double>(random.spread(1, 100'000)));
+  if (random.one_in(2))
+    return make_bucket(kind, capacity,
+                       static_cast<double>(random.spread(1, 100'000)) / static_cast<double>(random.spread(1, 100'000)));
   return make_bucket(kind, capacity, static_cast<double>(random.spread(1, 100'000)), random.spread(1, 86'400_s));
 }
 
 Definition random_window(Random& random, Kind kind, std::int64_t most, Micros longest) {
   const std::int64_t limit = random.spread(1, most);
   const Micros window = random.spread(1, longest);
-  Definition made = kind == Kind::fixed_window ? make_fixed_window(limit, window) : make_sliding_window(kind, limit, window);
+  Definition made =
+      kind == Kind::fixed_window ? make_fixed_window(limit, window) : make_sliding_window(kind, limit, window);
   const bool anchored = random.one_in(2) && (kind == Kind::fixed_window || kind == Kind::sliding_window_counter);
   if (anchored) made.limit = anchored_at(made.limit, random.between(-2 * window, 2 * window));
   return made;
@@ -85,29 +97,33 @@ Micros random_start(Random& random) {
   return kStarts[random.between(0, 4)] + random.between(0, 999'999);
 }
 
-bool same_wait(Micros ours, const std::optional<Integer>& theirs) { return theirs ? Integer(ours) == *theirs : ours == kNever; }
+bool same_wait(Micros ours, const std::optional<Integer>& theirs) {
+  return theirs ? Integer(ours) == *theirs : ours == kNever;
+}
 
 bool agree(const Limit& limit, const Decision& ours, const model::Answer& theirs) {
-  return ours.allowed == theirs.allowed && Fraction(ours.remaining, limit.d) == theirs.remaining && same_wait(ours.retry_after, theirs.retry) &&
-         same_wait(ours.reset_after, theirs.reset) && ours.decided_at == theirs.time && ours.delay == theirs.delay;
+  return ours.allowed == theirs.allowed && Fraction(ours.remaining, limit.d) == theirs.remaining &&
+         same_wait(ours.retry_after, theirs.retry) && same_wait(ours.reset_after, theirs.reset) &&
+         ours.decided_at == theirs.time && ours.delay == theirs.delay;
 }
 
 std::string told(const Decision& d) {
-  return (d.allowed ? "ok, " : "denied, ") + std::to_string(d.remaining) + " grains left, retry " + std::to_string(d.retry_after) + ", reset " +
-         std::to_string(d.reset_after) + ", at " + std::to_string(d.decided_at) + ", delay " + std::to_string(d.delay);
+  return (d.allowed ? "ok, " : "denied, ") + std::to_string(d.remaining) + " grains left, retry " +
+         std::to_string(d.retry_after) + ", reset " + std::to_string(d.reset_after) + ", at " +
+         std::to_string(d.decided_at) + ", delay " + std::to_string(d.delay);
 }
 
 std::string told(const std::optional<Integer>& wait) { return wait ? wait->str() : "never"; }
 
 std::string told(const model::Answer& a) {
-  return (a.allowed ? "ok, " : "denied, ") + a.remaining.str() + " units left, retry " + told(a.retry) + ", reset " + told(a.reset) + ", at " +
-         a.time.str() + ", delay " + a.delay.str();
+  return (a.allowed ? "ok, " : "denied, ") + a.remaining.str() + " units left, retry " + told(a.retry) + ", reset " +
+         told(a.reset) + ", at " + a.time.str() + ", delay " + a.delay.str();
 }
 
 std::string told(const Limit& l) {
-  return "kind " + std::to_string(static_cast<int>(l.kind)) + ", capacity " + std::to_string(l.capacity) + ", rate " + std::to_string(l.n) + "/" +
-         std::to_string(l.d) + ", window " + std::to_string(l.window) + ", tick " + std::to_string(l.tick) + ", anchor " +
-         (l.anchored ? std::to_string(l.anchor) : "none");
+  return "kind " + std::to_string(static_cast<int>(l.kind)) + ", capacity " + std::to_string(l.capacity) + ", rate " +
+         std::to_string(l.n) + "/" + std::to_string(l.d) + ", window " + std::to_string(l.window) + ", tick " +
+         std::to_string(l.tick) + ", anchor " + (l.anchored ? std::to_string(l.anchor) : "none");
 }
 
 void check_wait_is_exact(Core& core, Micros now, std::int64_t cost, Micros retry) {
@@ -139,7 +155,8 @@ void acquire_both(Core& core, Model& model, const Limit& limit, Micros now, std:
 template <class Model>
 void reserve_both(Core&, Model&, const Limit&, Micros, std::int64_t, Micros) {}
 
-void reserve_both(Core& core, model::Tokens& model, const Limit& limit, Micros now, std::int64_t cost, Micros max_wait) {
+void reserve_both(Core& core, model::Tokens& model, const Limit& limit, Micros now, std::int64_t cost,
+                  Micros max_wait) {
   if (core.state().used + cost * limit.d > kMaxSum) return;
   const Decision d = core.reserve(now, cost, max_wait);
   INFO("reserve " << cost << " within " << max_wait << ": " << told(d));
@@ -190,19 +207,23 @@ TEST_CASE("property: token and leaky buckets answer as exact fractions do") {
 }
 
 TEST_CASE("property: GCRA answers as exact fractions do") {
-  run_sequences<model::Tokens>(102, 1500, [](Random& r) { return random_window(r, Kind::sliding_window_gcra, 1'000'000, 30_days); });
+  run_sequences<model::Tokens>(
+      102, 1500, [](Random& r) { return random_window(r, Kind::sliding_window_gcra, 1'000'000, 30_days); });
 }
 
 TEST_CASE("property: fixed windows answer as counting by window does") {
-  run_sequences<model::FixedWindow>(103, 2000, [](Random& r) { return random_window(r, Kind::fixed_window, kMaxProduct, 3650_days); });
+  run_sequences<model::FixedWindow>(
+      103, 2000, [](Random& r) { return random_window(r, Kind::fixed_window, kMaxProduct, 3650_days); });
 }
 
 TEST_CASE("property: counters answer as exact weights do, and their waits as a search does") {
-  run_sequences<model::TwoCounter>(104, 1000, [](Random& r) { return random_window(r, Kind::sliding_window_counter, 1'000'000'000, 30_days); });
+  run_sequences<model::TwoCounter>(
+      104, 1000, [](Random& r) { return random_window(r, Kind::sliding_window_counter, 1'000'000'000, 30_days); });
 }
 
 TEST_CASE("property: logs answer as keeping every unit does") {
-  run_sequences<model::Log>(105, 2000, [](Random& r) { return random_window(r, Kind::sliding_window_log, 300, 30_days); });
+  run_sequences<model::Log>(105, 2000,
+                            [](Random& r) { return random_window(r, Kind::sliding_window_log, 300, 30_days); });
 }
 
 namespace {
@@ -242,7 +263,8 @@ Integer most_within(const std::vector<Admitted>& all, Micros window) {
 TEST_CASE("property: a bucket admits at most its capacity plus what refills, in any interval") {
   Random random(111);
   for (int done = 0; done < 1500;) {
-    const Definition made = random.one_in(4) ? random_window(random, Kind::sliding_window_gcra, 1'000'000, 30_days) : random_bucket(random);
+    const Definition made =
+        random.one_in(4) ? random_window(random, Kind::sliding_window_gcra, 1'000'000, 30_days) : random_bucket(random);
     if (made.error != DefinitionError::none) continue;
     ++done;
     const Limit& limit = made.limit;
@@ -290,7 +312,8 @@ TEST_CASE("property: a clock set back and forth grants what its forward moves ar
     Integer grains = 0, forward = 0;
     for (int i = 0; i < 60; ++i) {
       const Micros before = core.state().at;
-      const Micros now = random.one_in(3) ? before - random.spread(0, horizon(limit)) : before + random.spread(0, horizon(limit));
+      const Micros now =
+          random.one_in(3) ? before - random.spread(0, horizon(limit)) : before + random.spread(0, horizon(limit));
       const std::int64_t cost = random.spread(1, limit.most());
       const Decision d = core.acquire(now, cost);
       forward += larger(0, core.state().at - before);

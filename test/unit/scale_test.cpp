@@ -1,6 +1,5 @@
 // From floats to exact integers: fractions, scales and ticks.
 #include <catch2/catch.hpp>
-
 #include <cmath>
 #include <fstream>
 #include <sstream>
@@ -146,7 +145,8 @@ TEST_CASE("no simpler fraction rounds to the same double") {
 }
 
 TEST_CASE("doubles that are no rate give no fraction") {
-  for (const double x : {-1.0, std::nan(""), HUGE_VAL, -HUGE_VAL, 0x1p63, 5e-324, 0x1p-61}) CHECK_FALSE(simplest_rational(x).exists());
+  for (const double x : {-1.0, std::nan(""), HUGE_VAL, -HUGE_VAL, 0x1p63, 5e-324, 0x1p-61})
+    CHECK_FALSE(simplest_rational(x).exists());
   CHECK(same(simplest_rational(0.0), 0, 1));
   CHECK(rounds_to(simplest_rational(0x1p-60), 0x1p-60));
 }
@@ -169,8 +169,10 @@ TEST_CASE("a scaled rate is never above the rate and never far below it") {
   Random random(6);
   int accepted = 0;
   for (int i = 0; i < 20'000; ++i) {
-    const double capacity = static_cast<double>(random.spread(1, 1'000'000'000'000)) / static_cast<double>(power_of_ten(static_cast<int>(random.between(0, 6))));
-    const double rate = static_cast<double>(random.spread(1, 1'000'000'000'000)) / static_cast<double>(random.spread(1, 10'000'000));
+    const double capacity = static_cast<double>(random.spread(1, 1'000'000'000'000)) /
+                            static_cast<double>(power_of_ten(static_cast<int>(random.between(0, 6))));
+    const double rate =
+        static_cast<double>(random.spread(1, 1'000'000'000'000)) / static_cast<double>(random.spread(1, 10'000'000));
     const Rational asked = simplest_rational(rate);
     const MeterScale s = choose_scale(capacity, asked);
     INFO(capacity << " at " << rate << " per second");
@@ -189,7 +191,7 @@ TEST_CASE("amounts are rounded to the nearest unit, halves away from zero") {
   CHECK(units(0.5, 0) == 1);
   CHECK(units(1.5, 0) == 2);
   CHECK(units(0.49999999999999994, 0) == 0);
-  CHECK(units(2.675, 2) == 267);  // the double is a little below
+  CHECK(units(2.675, 2) == 267);    // the double is a little below
   CHECK(units(0.0000005, 6) == 0);  // so is this one
   CHECK(units(0.00000050000001, 6) == 1);
   CHECK(units(5e-324, 6) == 0);
@@ -203,7 +205,8 @@ TEST_CASE("six decimals are read exactly as they are written") {
   Random random(7);
   for (int i = 0; i < 20'000; ++i) {
     const std::int64_t millionths = random.spread(1, kMaxProduct);
-    const double written = std::stod(std::to_string(millionths / 1'000'000) + "." + std::to_string(1'000'000 + millionths % 1'000'000).substr(1));
+    const double written = std::stod(std::to_string(millionths / 1'000'000) + "." +
+                                     std::to_string(1'000'000 + millionths % 1'000'000).substr(1));
     REQUIRE(units(written, 6) == millionths);
   }
 }
