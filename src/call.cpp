@@ -27,6 +27,14 @@ bool is_in_range(double amount, CostRule rule) {
   return ratelimit::is_finite(amount) && (rule == CostRule::may_be_0 ? amount >= 0 : amount > 0);
 }
 
+const char* cost_hint(CostRule rule) {
+  switch (rule) {
+    case CostRule::takes: return "To look without spending use taskq.peek() or taskq.preview().";
+    case CostRule::may_be_0: return "Give what was really used; 0 gives everything back.";
+    default: return "Give an amount such as 1.";
+  }
+}
+
 const char* cost_given(double amount) { return psprintf("The cost is %s.", number_text(amount)); }
 
 double most_of(const Limit& limit) { return ratelimit::to_amount(limit, limit.capacity * limit.d); }
@@ -36,7 +44,7 @@ double most_of(const Limit& limit) { return ratelimit::to_amount(limit, limit.ca
 int64 checked_units(const Limit& limit, const char* limit_name, double amount, CostRule rule) {
   if (!is_in_range(amount, rule)) {
     raise_invalid(rule == CostRule::may_be_0 ? "cost must be a finite number, 0 or above" : "cost must be a finite number above 0", cost_given(amount),
-                  "To look without spending use taskq.peek() or taskq.preview().");
+                  cost_hint(rule));
   }
   if (limit.window > 0 && !ratelimit::is_whole(amount)) {
     raise_invalid("cost of a window must be a whole number", cost_given(amount), "Windows count calls; for fractions use a token bucket.");
