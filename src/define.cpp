@@ -112,14 +112,26 @@ bool is_same(const Wanted& wanted, const Definition& present) {
 // An ad-hoc call never changes what was registered.
 bool may_replace(const Wanted& wanted, const Definition& present) { return wanted.replace && (present.ad_hoc || !wanted.ad_hoc); }
 
-[[noreturn]] void raise_other_definition(const Definition& present) {
+const char* limit_text(const Limit& limit) {
+  const char* most = number_text(ratelimit::to_amount(limit, limit.capacity * limit.d));
+  if (limit.window > 0) {
+    const char* style = style_text(limit.kind);
+    return psprintf("%s%s%s, %s in %s seconds%s", kind_text(limit.kind), style == nullptr ? "" : " of style ", style == nullptr ? "" : style, most,
+                    number_text(static_cast<double>(limit.window) / 1e6), limit.anchored ? ", anchored" : "");
+  }
+  const double units = static_cast<double>(limit.d) * static_cast<double>(ratelimit::power_of_ten(limit.scale));
+  return psprintf("%s of %s, refilled by %s per second", kind_text(limit.kind), most, number_text(static_cast<double>(limit.n) * 1e6 / units));
+}
+
+const char* definition_text(const Limit& limit, bool keyed, bool shadow, bool ad_hoc) {
+  return psprintf("%s%s%s%s", limit_text(limit), keyed ? ", keyed" : "", shadow ? ", shadow" : "", ad_hoc ? ", defined by a call" : "");
+}
+
+[[noreturn]] void raise_other_definition(const Wanted& wanted, const Definition& present) {
   ereport(ERROR, (errcode(ERRCODE_DUPLICATE_OBJECT), errmsg("rate limit \"%s\" is registered with another definition", present.name),
-                  errdetail("It is a %s%s%s admitting %s, %s.", kind_text(present.limit.kind),
-                            style_text(present.limit.kind) == nullptr ? "" : " of style ",
-                            style_text(present.limit.kind) == nullptr ? "" : style_text(present.limit.kind),
-                            number_text(ratelimit::to_amount(present.limit, present.limit.capacity * present.limit.d)),
-                            present.keyed ? "keyed" : "not keyed"),
-                  errhint("Use replace => true to change it, and inherit to say what becomes of what was used.")));
+                  errdetail("Registered: %s. Asked for: %s.", definition_text(present.limit, present.keyed, present.shadow, present.ad_hoc),
+                            definition_text(wanted.limit, wanted.keyed, wanted.shadow, wanted.ad_hoc)),
+                  errhint("Register it with replace => true to change it, and inherit to say what becomes of what was used.")));
 }
 
 // A limit without keys has its bucket from the start: its windows begin at registration, and its first use is like any other.
@@ -141,7 +153,7 @@ bool define(const Wanted& wanted) {
     insert(wanted);
   } else {
     if (is_same(wanted, *present) || (wanted.ad_hoc && wanted.limit == present->limit)) return false;
-    if (!may_replace(wanted, *present)) raise_other_definition(*present);
+    if (!may_replace(wanted, *present)) raise_other_definition(wanted, *present);
     update(wanted, Definition{*present});
   }
   if (!wanted.keyed) create_bucket(wanted.name);
@@ -151,7 +163,7 @@ bool define(const Wanted& wanted) {
 const Definition* define_ad_hoc(const Wanted& wanted) {
   const Definition* present = find_definition(wanted.name);
   if (present != nullptr && present->limit == wanted.limit) return present;
-  if (present != nullptr && !present->ad_hoc) raise_other_definition(*present);
+  if (present != nullptr && !present->ad_hoc) raise_other_definition(wanted, *present);
   define(wanted);
   present = find_definition(wanted.name);
   if (present == nullptr) elog(ERROR, "ad-hoc definition vanished while it was used");
