@@ -15,17 +15,15 @@ cat << TEXT
 == Now for real: $clients clients hammer one limit for $seconds s. It holds $burst and refills $rate per second.
 TEXT
 psql -X -q -c "SELECT taskq.register_token_bucket('hammered', $burst, $rate)" > /dev/null
-psql -X -q -c "CREATE TABLE grants (allowed boolean)" -c "CREATE TABLE runs (started timestamptz, ended timestamptz)"
+psql -X -q -c "CREATE UNLOGGED TABLE grants (decided_at timestamptz)"
 script="$PGHOST/hammer.sql"
-echo "SELECT taskq.allow('hammered');" > "$script"
-psql -X -q -c "SELECT taskq.reset('hammered')" -c "INSERT INTO runs SELECT updated_at FROM taskq.peek('hammered')" > /dev/null
-psql -X -q -c "ALTER TABLE grants SET UNLOGGED"
-echo "INSERT INTO grants SELECT true WHERE taskq.allow('hammered');" > "$script"
-pgbench -n -c $clients -j 2 -T $seconds -f "$script" postgres | grep -E 'number of transactions actually|^tps' | sed 's/^/pgbench: /'
-psql -X -q -c "UPDATE runs SET ended = (SELECT updated_at FROM taskq.peek('hammered'))"
-psql -X -c "\pset footer off" -c "SELECT (SELECT count(*) FROM grants) AS admitted,
-    floor($burst + $rate * extract(epoch FROM ended - started)) AS \"exact bound: burst + rate * elapsed\",
-    extract(epoch FROM ended - started) AS elapsed FROM runs" | sed 1d
+echo "INSERT INTO grants SELECT decided_at FROM taskq.acquire('hammered') WHERE allowed;" > "$script"
+pgbench -n -c $clients -j 2 -T $seconds -f "$script" postgres 2> /dev/null | grep -E 'transactions actually|^tps' | sed 's/^/   /'
+psql -X -P footer=off << SQL
+SELECT count(*) AS admitted, floor($burst + $rate * extract(epoch FROM max(decided_at) - min(decided_at))) AS "burst + rate * elapsed",
+       max(decided_at) - min(decided_at) AS elapsed
+FROM grants;
+SQL
 
 if [ -n "${KEEP:-}" ]; then
   echo "The server is still running. Reach it with:"

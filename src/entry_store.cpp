@@ -83,7 +83,9 @@ Entry Entries::reaching(int64 unit) {
   if (all_at != ratelimit::kNever) return {.upto = unit, .cost = 1, .at = all_at};
   StoredEntry found;
   ++probes;
-  if (find_entry(*table, bucket_id, unit, ForwardScanDirection, found)) return found.entry;
+  const bool there = find_entry(*table, bucket_id, unit, ForwardScanDirection, found);
+  // An entry that begins later means that the one wanted was deleted meanwhile.
+  if (there && found.entry.upto - found.entry.cost < unit) return found.entry;
   missing = true;
   return {.upto = unit, .cost = 1, .at = 0};
 }

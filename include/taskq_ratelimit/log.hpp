@@ -10,7 +10,8 @@
 // probes (doubling, then halving) when entries have left since.
 //
 // `Entries` gives access to the entries of one bucket:
-//   Entry reaching(int64 unit): the entry with the smallest upto >= unit.  REQUIRES: tail < unit <= used.
+//   Entry reaching(int64 unit): the entry that holds the unit.  REQUIRES: tail < unit <= used. It has to be the one (an
+//   engine that cannot find it makes one up of cost 1 and discards the answer): the search below ends because of that.
 // Invariants: (1) tail <= previous <= used; (2) entries with upto <= previous have left; (3) times do not fall with upto.
 #pragma once
 
