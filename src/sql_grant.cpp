@@ -52,6 +52,9 @@ SQL_FUNCTION(taskq_grant_usage) {
   if (!client && !is_operator && !monitor) {
     raise_invalid("unknown bundle of rights", psprintf("The bundle is \"%s\".", shown(bundle)), "Bundles are client, operator and monitor.");
   }
+  // Else a type named "text" in front of ours would be taken for it.
+  const int settings = NewGUCNestLevel();
+  set_config_option("search_path", "pg_catalog, pg_temp", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
   SPI_connect();
   run(psprintf("GRANT USAGE ON SCHEMA taskq TO %s", role));
   run(psprintf("GRANT USAGE ON TYPE taskq.rate_limit_decision, taskq.rate_limit_state TO %s", role));
@@ -60,6 +63,7 @@ SQL_FUNCTION(taskq_grant_usage) {
   if (is_operator) grant(operates, role);
   if (is_operator || monitor) run(psprintf("GRANT SELECT ON taskq.rate_limits, taskq.rate_limit_status TO %s", role));
   SPI_finish();
+  AtEOXact_GUC(true, settings);
   PG_RETURN_VOID();
 }
 
