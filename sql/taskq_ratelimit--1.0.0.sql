@@ -119,6 +119,19 @@ COMMENT ON COLUMN taskq.rate_limits.window_us IS 'length of the window in micros
 COMMENT ON COLUMN taskq.rate_limits.tick_us IS 'style counter: resolution of elapsed time, microseconds';
 COMMENT ON COLUMN taskq.rate_limits.changed_at IS 'when the definition was last changed';
 COMMENT ON COLUMN taskq.rate_limits.created_at IS 'when the name was first registered';
+COMMENT ON COLUMN taskq.rate_limit_versions.limit_id IS 'the limit, see rate_limits';
+COMMENT ON COLUMN taskq.rate_limit_versions.version IS 'number of this former definition';
+COMMENT ON COLUMN taskq.rate_limit_versions.kind IS 'as in rate_limits';
+COMMENT ON COLUMN taskq.rate_limit_versions.style IS 'as in rate_limits';
+COMMENT ON COLUMN taskq.rate_limit_versions.anchor IS 'as in rate_limits';
+COMMENT ON COLUMN taskq.rate_limit_versions.scale IS 'as in rate_limits';
+COMMENT ON COLUMN taskq.rate_limit_versions.units IS 'as in rate_limits';
+COMMENT ON COLUMN taskq.rate_limit_versions.rate_n IS 'as in rate_limits';
+COMMENT ON COLUMN taskq.rate_limit_versions.rate_d IS 'as in rate_limits';
+COMMENT ON COLUMN taskq.rate_limit_versions.window_us IS 'as in rate_limits';
+COMMENT ON COLUMN taskq.rate_limit_versions.tick_us IS 'as in rate_limits';
+COMMENT ON COLUMN taskq.rate_limit_versions.inherit IS 'what becomes of what was used: consumed, as_is, proportional, additive or reset';
+COMMENT ON COLUMN taskq.rate_limit_versions.ended_at IS 'when the next definition took its place';
 COMMENT ON COLUMN taskq.rate_limit_buckets.limit_id IS 'the limit, see rate_limits';
 COMMENT ON COLUMN taskq.rate_limit_buckets.version IS 'definition under which the state was written';
 COMMENT ON COLUMN taskq.rate_limit_buckets.bucket_id IS 'names the window entries; 0 if there never were any';
@@ -135,6 +148,11 @@ COMMENT ON COLUMN taskq.rate_limit_window_entries.upto IS 'number of the last un
 COMMENT ON COLUMN taskq.rate_limit_window_entries.cost IS 'units';
 COMMENT ON COLUMN taskq.rate_limit_window_entries.at IS 'when it was admitted';
 COMMENT ON COLUMN taskq.rate_limit_window_entries.request_id IS 'request_id of the decision';
+COMMENT ON COLUMN taskq.rate_limit_refunds.limit_id IS 'the limit, see rate_limits';
+COMMENT ON COLUMN taskq.rate_limit_refunds.key IS 'key of the decision';
+COMMENT ON COLUMN taskq.rate_limit_refunds.decided_at IS 'decided_at of the decision';
+COMMENT ON COLUMN taskq.rate_limit_refunds.remaining IS 'remaining of the decision';
+COMMENT ON COLUMN taskq.rate_limit_refunds.useless_at IS 'from then on the decision has nothing to give back, and the row may go';
 
 -- Types
 
@@ -216,6 +234,7 @@ COMMENT ON FUNCTION taskq.definitions_changed() IS 'trigger: makes every session
 
 CREATE TRIGGER definitions_changed AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON taskq.rate_limits
     FOR EACH STATEMENT EXECUTE FUNCTION taskq.definitions_changed();
+COMMENT ON TRIGGER definitions_changed ON taskq.rate_limits IS 'makes every session read the definitions again';
 
 -- Define
 
@@ -358,6 +377,22 @@ COMMENT ON FUNCTION taskq.version() IS 'version of the library';
 
 CREATE VIEW taskq.rate_limit_status AS SELECT * FROM taskq.peek_all();
 COMMENT ON VIEW taskq.rate_limit_status IS 'the state of every bucket now, see peek';
+COMMENT ON COLUMN taskq.rate_limit_status.bucket_name IS 'name of the limit';
+COMMENT ON COLUMN taskq.rate_limit_status.backend IS 'where it lives: postgres';
+COMMENT ON COLUMN taskq.rate_limit_status.is_exhausted IS 'a cost of 1 would be denied now';
+COMMENT ON COLUMN taskq.rate_limit_status.tokens_remaining IS 'buckets: tokens now; NULL for windows';
+COMMENT ON COLUMN taskq.rate_limit_status.remaining IS 'what is left now';
+COMMENT ON COLUMN taskq.rate_limit_status.retry_after IS 'if exhausted, the wait for a cost of 1; NULL otherwise, or if never';
+COMMENT ON COLUMN taskq.rate_limit_status.capacity IS 'buckets: what it holds';
+COMMENT ON COLUMN taskq.rate_limit_status."limit" IS 'windows: how much it admits';
+COMMENT ON COLUMN taskq.rate_limit_status."window" IS 'windows: its length';
+COMMENT ON COLUMN taskq.rate_limit_status.style IS 'sliding windows: log, gcra or counter';
+COMMENT ON COLUMN taskq.rate_limit_status.refill_per_second IS 'buckets: what comes back per second';
+COMMENT ON COLUMN taskq.rate_limit_status.key IS 'the key, empty if the limit is not keyed';
+COMMENT ON COLUMN taskq.rate_limit_status.paused_until IS 'denied until then; NULL if not paused';
+COMMENT ON COLUMN taskq.rate_limit_status.updated_at IS 'when it last took or gave back; NULL if never used';
+COMMENT ON COLUMN taskq.rate_limit_status.kind IS 'token_bucket, leaky_bucket, sliding_window or fixed_window';
+COMMENT ON COLUMN taskq.rate_limit_status.reset_after IS 'time until nothing is used; NULL if never';
 
 -- Reset
 
