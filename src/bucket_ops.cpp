@@ -151,7 +151,7 @@ Attempt one_round(Call& call, Tables& tables, IfMissing if_missing, Decide& deci
 template <class Decide>
 Result change_bucket(Call& call, IfMissing if_missing, Decide decide) {
   Tables tables = open_tables(call.definition, RowExclusiveLock);
-  Patience patience;
+  Patience patience{.limit = call.patience};
   Result result = Result::nothing;
   while (one_round(call, tables, if_missing, decide, patience, result) != Attempt::done) CHECK_FOR_INTERRUPTS();
   close_tables(tables);
@@ -225,7 +225,8 @@ struct Verdict {
   bool takes;  // the bucket has to be written
 };
 
-Verdict judge(Work& work, int64 cost, Micros max_wait) {
+// `bites` is false for a limit in shadow, which lets everybody through.
+Verdict judge(Work& work, int64 cost, Micros max_wait, bool bites) {
   const Outcome outcome = outcome_of(work, cost, max_wait);
   Verdict v{.answer = {.decision = outcome.decision}, .next = outcome.next, .takes = outcome.decision.allowed};
   v.answer.paused_until = pause_end(work);
@@ -237,7 +238,7 @@ Verdict judge(Work& work, int64 cost, Micros max_wait) {
     v.answer.reason = Reason::paused;
     v.answer.decision = paused_decision(describe(work, v.next), v.answer.paused_until, work.now, outcome.decision.retry_after);
   }
-  if (!v.answer.decision.allowed && work.definition.shadow) {
+  if (!v.answer.decision.allowed && !bites) {
     v.answer.reason = Reason::shadow;
     v.answer.decision = let_through(v.answer.decision);
   }
@@ -257,10 +258,9 @@ Step keep(Work& work, const Verdict& verdict, int64 cost) {
   return Step::write;
 }
 
-// Nobody could say for sure within the time: denied, nothing taken.
-Answer timed_out(const Answer& last) {
-  Answer answer = last;
-  answer.has_request_id = false;
+// Nobody could say for sure within the time: denied, nothing taken. The rest describes the newest committed state.
+Answer timed_out(Call& call) {
+  Answer answer = peek_bucket(call);
   answer.reason = Reason::lock_timeout;
   answer.decision.allowed = false;
   answer.decision.delay = 0;
@@ -336,17 +336,17 @@ void make_fresh(Work& work) {
 Answer acquire_bucket(Call& call, Micros max_wait) {
   Answer answer;
   const Result result = change_bucket(call, IfMissing::create, [&](Work& work) {
-    const Verdict verdict = judge(work, call.cost, max_wait);
+    const Verdict verdict = judge(work, call.cost, max_wait, !call.definition.shadow);
     const Step step = keep(work, verdict, call.cost);
     answer = with_id(verdict.answer, work);
     return step;
   });
-  return result == Result::timed_out ? timed_out(answer) : answer;
+  return result == Result::timed_out ? timed_out(call) : answer;
 }
 
 Answer preview_bucket(Call& call) {
   Answer answer;
-  read_bucket(call, [&](Work& work) { answer = judge(work, call.cost, 0).answer; });
+  read_bucket(call, [&](Work& work) { answer = judge(work, call.cost, 0, !call.definition.shadow).answer; });
   return answer;
 }
 
@@ -354,7 +354,7 @@ Answer peek_bucket(Call& call) {
   Answer answer;
   read_bucket(call, [&](Work& work) {
     const Limit& limit = call.definition.limit;
-    answer = judge(work, ratelimit::smaller(ratelimit::power_of_ten(limit.scale), limit.capacity), 0).answer;
+    answer = judge(work, ratelimit::smaller(ratelimit::power_of_ten(limit.scale), limit.capacity), 0, true).answer;
     const Decision asked = answer.decision;
     answer.decision = describe(work, advanced(work));
     answer.decision.allowed = asked.allowed;
@@ -365,7 +365,7 @@ Answer peek_bucket(Call& call) {
 
 Answer charge_bucket(Call& call) {
   Answer answer;
-  const Result result = change_bucket(call, IfMissing::create, [&](Work& work) {
+  change_bucket_or_raise(call, IfMissing::create, [&](Work& work) {
     take_up(work);
     const Outcome outcome = work.is_log() ? log::charge(work.limit(), work.row.state, work.now, call.cost, work.entries)
                                           : ratelimit::charge(work.limit(), work.row.state, work.now, call.cost);
@@ -374,7 +374,7 @@ Answer charge_bucket(Call& call) {
     answer = with_id({.decision = outcome.decision}, work);
     return Step::write;
   });
-  return result == Result::timed_out ? timed_out(answer) : answer;
+  return answer;
 }
 
 double refund_bucket(Call& call) {
@@ -454,7 +454,9 @@ int64 trim_bucket(Call& call, int64 most) {
     if (!found.exists || found.version.kind != VersionKind::live) break;
     Work work = begin(call, tables, found);
     if (work.row.version != call.definition.version || !work.is_log() || clock_was_set_back(work)) break;
+    const Micros used_at = work.row.state.at;
     work.row.state = advanced(work);
+    work.row.state.at = used_at;  // cleaning is no use of the bucket
     plan_trim(work);
     if (work.plan.doomed_count == 0 || !is_consistent(tables, work, found) || !write(tables, work, found)) break;
     trimmed += work.plan.doomed_count;

@@ -23,6 +23,7 @@ struct Call {
   double amount = 0;  // as given
   CostRule rule = CostRule::none;
   int64 cost = 0;     // in units of the limit
+  ratelimit::Micros patience = ratelimit::kNever;  // waits for others' rows at most so long, if the setting allows it
 };
 
 // Looks the definition up (again) and checks key and cost. Raises 42704 for an unknown name, 22023 for anything out of range.

@@ -21,9 +21,11 @@ TimestampTz waited(const Patience& patience) { return GetCurrentTimestamp() - pa
 
 // The time left in milliseconds, at least 1; 0 for no limit; -1 when it is used up.
 int time_left(const Patience& patience) {
-  if (lock_timeout == 0) return 0;
-  const TimestampTz left = TimestampTz{lock_timeout} * 1000 - waited(patience);
-  return left <= 0 ? -1 : static_cast<int>(left / 1000) + 1;
+  const TimestampTz by_setting = lock_timeout == 0 ? ratelimit::kNever : TimestampTz{lock_timeout} * 1000;
+  const TimestampTz limit = ratelimit::smaller(by_setting, patience.limit);
+  if (limit == ratelimit::kNever) return 0;
+  const TimestampTz left = limit - waited(patience);
+  return left <= 0 ? -1 : static_cast<int>(ratelimit::smaller(left / 1000 + 1, INT_MAX));
 }
 
 void turn_or_nap(Patience& patience) {

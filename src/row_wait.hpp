@@ -5,6 +5,7 @@
 // for whom, and the caller's own lock_timeout, statement_timeout and cancel requests work as in any other statement.
 #pragma once
 
+#include "taskq_ratelimit/micros.hpp"
 #include "tuple_version.hpp"
 
 #include "pg.hpp"
@@ -14,6 +15,7 @@ namespace taskq::pg {
 // One per call: how long it has waited so far, over all its waits.
 struct Patience {
   TimestampTz started = 0;  // 0: has not waited yet
+  ratelimit::Micros limit = ratelimit::kNever;  // all its waits together, if taskq_ratelimit.lock_timeout is not shorter
   int turns = 0;
   long next_nap = 0;      // microseconds
 };

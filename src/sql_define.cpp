@@ -20,6 +20,11 @@ namespace core = ratelimit;
 
 namespace {
 
+// Periods beyond the bound are cut when they are read.
+const char* period_text(Micros period) {
+  return period > ratelimit::kMaxProduct ? "more than 142 years" : psprintf("%s seconds", number_text(static_cast<double>(period) / 1e6));
+}
+
 const char* rate_given(double capacity, const char* rate) {
   return psprintf("The capacity is %s, the refill rate is %s.", number_text(capacity), rate);
 }
@@ -35,7 +40,7 @@ Limit bucket_at_rate(Kind kind, double capacity, double per_second) {
 Limit bucket_by_period(Kind kind, double capacity, double amount, Micros period) {
   const core::Definition made = core::make_bucket(kind, capacity, amount, period);
   if (made.error != DefinitionError::none) {
-    raise_definition(made.error, rate_given(capacity, psprintf("%s per %s seconds", number_text(amount), number_text(static_cast<double>(period) / 1e6))));
+    raise_definition(made.error, rate_given(capacity, psprintf("%s per %s", number_text(amount), period_text(period))));
   }
   return made.limit;
 }
@@ -62,8 +67,7 @@ Limit bucket_args(FunctionCallInfo fcinfo, Kind kind, double& per_second) {
 Limit window_limit(Kind kind, int64 max_requests, Micros period) {
   const core::Definition made = kind == Kind::fixed_window ? core::make_fixed_window(max_requests, period) : core::make_sliding_window(kind, max_requests, period);
   if (made.error != DefinitionError::none) {
-    raise_definition(made.error, psprintf("max_requests is %lld, the period is %s seconds.", static_cast<long long>(max_requests),
-                                          number_text(static_cast<double>(period) / 1e6)));
+    raise_definition(made.error, psprintf("max_requests is %lld, the period is %s.", static_cast<long long>(max_requests), period_text(period)));
   }
   return made.limit;
 }

@@ -96,7 +96,11 @@ bool attempt(Call& call, Waiting& waiting) {
   // Without a snapshot of ours, the versions that an attempt has read could be removed and their places taken while it decides.
   EnsurePortalSnapshotExists();
   const bool is_meter = call.definition.limit.algorithm() == ratelimit::Algorithm::meter;
-  waiting.answer = acquire_bucket(call, is_meter ? waiting.left() : 0);
+  const Micros max_wait = is_meter ? waiting.left() : 0;
+  call.patience = waiting.left();
+  waiting.answer = acquire_bucket(call, max_wait);
+  // reserve answers when it would have found a place within max_wait; whoever stops waiting wants to know when it could go.
+  if (waiting.answer.reason == Reason::limited) waiting.answer.decision.retry_after = ratelimit::saturating_add(waiting.answer.decision.retry_after, max_wait);
   const Answer& answer = waiting.answer;
   SPI_commit();
   if (answer.decision.allowed) {
