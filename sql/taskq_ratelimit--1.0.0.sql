@@ -136,11 +136,11 @@ COMMENT ON COLUMN taskq.rate_limit_buckets.limit_id IS 'the limit, see rate_limi
 COMMENT ON COLUMN taskq.rate_limit_buckets.version IS 'definition under which the state was written';
 COMMENT ON COLUMN taskq.rate_limit_buckets.bucket_id IS 'names the window entries; 0 if there never were any';
 COMMENT ON COLUMN taskq.rate_limit_buckets.at IS 'newest time that the state has seen';
-COMMENT ON COLUMN taskq.rate_limit_buckets.window_start IS 'start of the window; style log: time of the oldest entry that counts';
+COMMENT ON COLUMN taskq.rate_limit_buckets.window_start IS 'start of the window; style log: time of the oldest entry that counts; buckets and gcra: time of the last refund';
 COMMENT ON COLUMN taskq.rate_limit_buckets.used IS 'buckets and gcra: debt in units / rate_d; windows: count; style log: units ever admitted';
 COMMENT ON COLUMN taskq.rate_limit_buckets.previous IS 'style counter: count of the last window; style log: units that have left the window';
-COMMENT ON COLUMN taskq.rate_limit_buckets.tail IS 'style log: units whose entries were deleted';
-COMMENT ON COLUMN taskq.rate_limit_buckets.newest IS 'style log: time of the newest entry';
+COMMENT ON COLUMN taskq.rate_limit_buckets.tail IS 'style log: units whose entries were deleted; buckets and gcra: the last instant that was promised, microseconds since 2000-01-01';
+COMMENT ON COLUMN taskq.rate_limit_buckets.newest IS 'style log: time of the newest entry; otherwise when the bucket was made or reset';
 COMMENT ON COLUMN taskq.rate_limit_buckets.paused_until IS 'denied until then; -infinity: not paused';
 COMMENT ON COLUMN taskq.rate_limit_buckets.key IS 'whom the limit applies to; empty if it is not keyed';
 COMMENT ON COLUMN taskq.rate_limit_window_entries.bucket_id IS 'the bucket, see rate_limit_buckets';
