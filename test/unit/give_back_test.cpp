@@ -203,6 +203,17 @@ TEST_CASE("a place in the queue is not given to a second caller while others sta
   CHECK(meter::reserve(limit, last_left, 0, limit.capacity, 10_s).decision.delay == 2_s);
 }
 
+TEST_CASE("a caller who comes after a place was given back gets an instant of its own") {
+  const Limit limit = TB(5, 1);
+  const std::int64_t one = limit.capacity / 5;
+  State s = decide(limit, fresh(limit, 0), 0, limit.capacity).next;
+  const Outcome first = meter::reserve(limit, s, 0, one, 10_s);
+  const Outcome second = meter::reserve(limit, first.next, 0, one, 10_s);
+  REQUIRE(second.decision.delay == 2_s);
+  s = give_back(limit, second.next, 0, taken_by(first.decision, one));
+  CHECK(meter::reserve(limit, s, 0, one, 10_s).decision.delay == 3_s);
+}
+
 TEST_CASE("a past call is not given back to a queue that has been promised its instants") {
   const Limit limit = TB(4, 1);
   State s = fresh(limit, 0);
