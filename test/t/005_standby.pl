@@ -1,0 +1,57 @@
+# On a hot standby everything that looks works, and everything that takes fails with 25006 and a hint that names the primary
+# (B063). After promotion the state that was replicated goes on.
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::RealBin;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use RateLimitTest;
+use Test::More;
+
+my $primary = new_server('primary', standby => 1);
+$primary->safe_psql('postgres', "
+	SELECT taskq.register_token_bucket('quota', 10, 0);
+	SELECT taskq.register_sliding_window('log', 3, '1 day');
+	SELECT taskq.register_token_bucket('keyed', 5, 0, keyed => true);
+	SELECT taskq.acquire('quota', 4), taskq.acquire('log'), taskq.acquire('keyed', 2, 'a');");
+$primary->backup('copy');
+my $standby = PostgreSQL::Test::Cluster->new('standby');
+$standby->init_from_backup($primary, 'copy', has_streaming => 1);
+$standby->start;
+$primary->safe_psql('postgres', "SELECT taskq.acquire('quota')");
+$primary->wait_for_catchup($standby, 'replay', $primary->lsn('write'));
+
+my %looks = (
+	"SELECT remaining, is_exhausted FROM taskq.peek('quota')"            => '5|f',
+	"SELECT taskq.remaining('log')"                                      => '2',
+	"SELECT taskq.reset_after('quota') IS NULL"                          => 't',
+	"SELECT allowed, remaining FROM taskq.preview('quota', 5)"           => 't|0',
+	"SELECT allowed FROM taskq.preview('quota', 6)"                      => 'f',
+	"SELECT remaining FROM taskq.peek('keyed', 'never used')"            => '5',
+	"SELECT string_agg(bucket_name || ' ' || key || ' ' || remaining, ', ' ORDER BY bucket_name) FROM taskq.rate_limit_status"
+	  => 'keyed a 3, log  2, quota  5',
+	"SELECT taskq.http_headers(d) ->> 'RateLimit-Remaining' FROM taskq.preview('quota') AS d" => '4');
+is($standby->safe_psql('postgres', $_), $looks{$_}, "on the standby: $_") foreach sort keys %looks;
+
+my @takes = (
+	"SELECT taskq.acquire('quota')",         "SELECT taskq.allow('quota')",
+	"SELECT taskq.require('quota')",         "SELECT taskq.reserve('quota')",
+	"SELECT taskq.charge('quota')",          "SELECT taskq.refund('quota', 1)",
+	"SELECT taskq.reset('quota')",           "SELECT taskq.pause('quota', 'infinity')",
+	"SELECT taskq.resume('quota')",          "SELECT taskq.sweep()",
+	"SELECT taskq.evict_idle('1 s')",        "CALL taskq.wait('quota')",
+	"SELECT taskq.drop_rate_limit('quota')", "SELECT taskq.register_token_bucket('new', 1, 1)",
+	"SELECT taskq.acquire_many('{quota}')",  "SELECT taskq.acquire_token_bucket('adhoc', 1, 1)");
+foreach my $take (@takes)
+{
+	my ($status, $out, $err) = $standby->psql('postgres', "\\set VERBOSITY verbose\n$take");
+	like($err, qr/ERROR:  25006: cannot execute taskq\.\w+\(\) in a read-only transaction.*HINT:.*primary/s, "on the standby: $take");
+}
+
+$standby->promote;
+is($standby->safe_psql('postgres', "SELECT allowed, remaining FROM taskq.acquire('quota', 5)"), 't|0', 'after promotion the state goes on');
+is($standby->safe_psql('postgres', "SELECT taskq.allow('quota')"), 'f', 'and a spent quota stays spent');
+is($standby->safe_psql('postgres', "SELECT remaining FROM taskq.acquire('log')"), '1', 'and so does a log');
+
+done_testing();
