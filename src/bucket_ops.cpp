@@ -2,9 +2,7 @@
 
 #include <cmath>
 
-#include "bucket_work.hpp"
-#include "clock.hpp"
-#include "row_wait.hpp"
+#include "bucket_round.hpp"
 #include "settings.hpp"
 
 #include "pg.hpp"
@@ -22,168 +20,11 @@ namespace log = ratelimit::log;
 
 namespace {
 
-enum class Step : uint8 { nothing, write };
-enum class IfMissing : uint8 { create, leave };
-enum class Result : uint8 { nothing, written, timed_out };
-
-// Both tables, open for the length of one operation.
-struct Tables {
-  OpenTable buckets;
-  OpenTable entries;
-  bool has_entries;
-};
-
-Tables open_tables(const Definition& definition, LOCKMODE mode) {
-  relations();
-  Tables tables{.buckets = open_buckets(mode), .entries = {}, .has_entries = false};
-  // A bucket whose state was written under a former definition may have entries, too.
-  if (definition.limit.algorithm() == Algorithm::log || definition.version > 1) {
-    tables.entries = open_entries(mode);
-    tables.has_entries = true;
-  }
-  return tables;
-}
-
-void close_tables(const Tables& tables) {
-  if (tables.has_entries) close_table(tables.entries);
-  close_table(tables.buckets);
-}
-
-BucketRow new_row(const Definition& definition, Micros now) {
-  const bool is_log = definition.limit.algorithm() == Algorithm::log;
-  const State state = is_log ? log::fresh(definition.limit, now) : ratelimit::fresh(definition.limit, now);
-  return {definition.limit_id, definition.version, 0, state, DT_NOBEGIN};
-}
-
-// Everything for one attempt, except that a former definition may still have to be carried over.
-Work begin(const Call& call, Tables& tables, const FoundBucket& found) {
-  Work work{.definition = call.definition, .key = call.key};
-  work.now = clock_now();
-  work.existed = found.exists;
-  work.row = found.exists ? *bucket_row(found.row) : new_row(call.definition, work.now);
-  work.entries = {.table = &tables.entries, .bucket_id = work.row.bucket_id};
-  return work;
-}
-
 bool clock_was_set_back(const Work& work) { return ratelimit::clock_was_set_back(work.row.state.at, work.now); }
 
 void report_clock_step(const Work& work) {
   ereport(LOG, (errmsg("rate limit \"%s\": the clock was set back by %lld ms, the bucket goes on from the new time",
                        work.definition.name, static_cast<long long>((work.row.state.at - work.now) / 1000))));
-}
-
-bool write(Tables& tables, Work& work, const FoundBucket& found) {
-  if (work.plan.add && work.row.bucket_id == 0) work.row.bucket_id = work.entries.bucket_id = next_bucket_id();
-  const BucketName name{work.row.limit_id, work.key};
-  bool written;
-  if (found.exists) {
-    HeapTuple changed = heap_copytuple(found.row);
-    *bucket_row(changed) = work.row;
-    written = replace_bucket(tables.buckets, name, found.row, changed);
-    heap_freetuple(changed);
-  } else {
-    written = insert_bucket(tables.buckets, name, work.row);
-  }
-  if (written) carry_out(work);
-  return written;
-}
-
-// True if what was read of the entries belongs to the state that was read.
-bool is_consistent(Tables& tables, const Work& work, const FoundBucket& found) {
-  if (work.entries.probes == 0) return true;
-  return !work.entries.missing && !(found.exists && is_superseded(tables.buckets, found.row));
-}
-
-// The bucket's state belongs to a newer definition than the call was resolved with.
-bool is_stale(const Call& call, const Work& work) { return work.row.version > call.definition.version; }
-
-// The definition has changed or is gone. Asked, with the table locked, before a bucket is born: nobody but its definition tells of it.
-bool is_outdated(const Call& call) {
-  const Definition* present = find_definition(call.definition.name);
-  return present == nullptr || present->limit_id != call.definition.limit_id || present->version != call.definition.version;
-}
-
-void renew(Call& call, Tables& tables, LOCKMODE mode) {
-  close_tables(tables);
-  resolve(call);
-  tables = open_tables(call.definition, mode);
-}
-
-enum class Attempt : uint8 { done, again, wait };
-
-// One round of the protocol. `decide(work)` changes work.row and work.plan and says what is to be done.
-template <class Decide>
-Attempt attempt(Tables& tables, Work& work, const FoundBucket& found, Decide& decide, Result& result) {
-  const bool busy = found.version.kind == VersionKind::busy;
-  if (work.row.version != work.definition.version) {
-    // What carries over from a former definition is written first, and decided upon in the next round.
-    if (!busy && bring_up_to_date(work)) write(tables, work, found);
-    return busy ? Attempt::wait : Attempt::again;
-  }
-  const Step step = decide(work);
-  if (!is_consistent(tables, work, found)) return Attempt::again;
-  result = step == Step::nothing ? Result::nothing : Result::written;
-  if (step == Step::nothing) return Attempt::done;
-  if (busy) return Attempt::wait;
-  return write(tables, work, found) ? Attempt::done : Attempt::again;
-}
-
-template <class Decide>
-Attempt one_round(Call& call, Tables& tables, IfMissing if_missing, Decide& decide, Patience& patience, Result& result) {
-  const FoundBucket found = find_bucket(tables.buckets, {call.definition.limit_id, call.key}, true);
-  const bool arriving = found.version.kind == VersionKind::arriving;
-  if (!found.exists && !arriving && if_missing == IfMissing::leave) return Attempt::done;
-  Attempt outcome = Attempt::wait;
-  if (!arriving) {
-    Work work = begin(call, tables, found);
-    if (is_stale(call, work) || (!found.exists && is_outdated(call))) return renew(call, tables, RowExclusiveLock), Attempt::again;
-    outcome = attempt(tables, work, found, decide, result);
-  }
-  if (outcome != Attempt::wait) return outcome;
-  ItemPointer place = found.row == nullptr ? nullptr : &found.row->t_self;
-  // Whoever was waited for may have changed the definition, too.
-  if (wait_for_other(patience, found.version, tables.buckets.table, place)) return renew(call, tables, RowExclusiveLock), Attempt::again;
-  result = Result::timed_out;
-  return Attempt::done;
-}
-
-// Runs `decide` until its result holds. Raises the caller's own lock time-out; ours is a result.
-template <class Decide>
-Result change_bucket(Call& call, IfMissing if_missing, Decide decide) {
-  Tables tables = open_tables(call.definition, RowExclusiveLock);
-  Patience patience{.limit = call.patience};
-  Result result = Result::nothing;
-  while (one_round(call, tables, if_missing, decide, patience, result) != Attempt::done) CHECK_FOR_INTERRUPTS();
-  close_tables(tables);
-  return result;
-}
-
-// The same where the caller has no use for a denial.
-template <class Decide>
-void change_bucket_or_raise(Call& call, IfMissing if_missing, Decide decide) {
-  if (change_bucket(call, if_missing, decide) != Result::timed_out) return;
-  ereport(ERROR, (errcode(ERRCODE_LOCK_NOT_AVAILABLE),
-                  errmsg("rate limit \"%s\" is in use by another transaction", call.definition.name),
-                  errdetail("Waited %d ms.", lock_timeout), errhint("Try again, or raise taskq_ratelimit.lock_timeout.")));
-}
-
-// Runs `look` on the present state without changing anything.
-template <class Look>
-void read_bucket(Call& call, Look look) {
-  Tables tables = open_tables(call.definition, AccessShareLock);
-  for (bool done = false; !done;) {
-    CHECK_FOR_INTERRUPTS();
-    const FoundBucket found = find_bucket(tables.buckets, {call.definition.limit_id, call.key}, false);
-    Work work = begin(call, tables, found);
-    if (is_stale(call, work)) {
-      renew(call, tables, AccessShareLock);
-      continue;
-    }
-    bring_up_to_date(work);
-    look(work);
-    done = is_consistent(tables, work, found);
-  }
-  close_tables(tables);
 }
 
 TimestampTz pause_end(const Work& work) {
@@ -434,7 +275,7 @@ bool evict_bucket(Call& call, TimestampTz before) {
   Tables tables = open_tables(call.definition, RowExclusiveLock);
   const FoundBucket found = find_bucket(tables.buckets, {call.definition.limit_id, call.key}, true);
   if (found.exists && found.version.kind == VersionKind::live) {
-    Work work = begin(call, tables, found);
+    Work work = begin_work(call, tables, found);
     const bool idle = !is_stale(call, work) && work.row.state.at <= before && pause_end(work) <= work.now;
     if (idle) bring_up_to_date(work);
     if (idle && describe(work, advanced(work)).reset_after == 0 && is_consistent(tables, work, found)) {
@@ -452,13 +293,13 @@ int64 trim_bucket(Call& call, int64 most) {
     CHECK_FOR_INTERRUPTS();
     const FoundBucket found = find_bucket(tables.buckets, {call.definition.limit_id, call.key}, true);
     if (!found.exists || found.version.kind != VersionKind::live) break;
-    Work work = begin(call, tables, found);
+    Work work = begin_work(call, tables, found);
     if (work.row.version != call.definition.version || !work.is_log() || clock_was_set_back(work)) break;
     const Micros used_at = work.row.state.at;
     work.row.state = advanced(work);
     work.row.state.at = used_at;  // cleaning is no use of the bucket
     plan_trim(work);
-    if (work.plan.doomed_count == 0 || !is_consistent(tables, work, found) || !write(tables, work, found)) break;
+    if (work.plan.doomed_count == 0 || !is_consistent(tables, work, found) || !write_work(tables, work, found)) break;
     trimmed += work.plan.doomed_count;
   }
   close_tables(tables);

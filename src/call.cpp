@@ -1,6 +1,7 @@
 #include "call.hpp"
 
 #include "errors.hpp"
+#include "relations.hpp"
 #include "taskq_ratelimit/amount.hpp"
 
 #include "pg.hpp"
@@ -65,6 +66,7 @@ int64 checked_units(const Limit& limit, const char* limit_name, double amount, C
 
 void resolve_with(Call& call, const Definition& definition) {
   call.definition = definition;
+  call.generation = cache_generation;
   check_key(call.definition, call.key);
   if (call.rule == CostRule::none) return;
   call.cost = checked_units(call.definition.limit, call.definition.name, call.amount, call.rule);

@@ -23,6 +23,7 @@ struct Call {
   double amount = 0;  // as given
   CostRule rule = CostRule::none;
   int64 cost = 0;     // in units of the limit
+  uint64 generation = 0;  // of all definitions, when this one was looked up
   ratelimit::Micros patience = ratelimit::kNever;  // waits for others' rows at most so long, if the setting allows it
 };
 

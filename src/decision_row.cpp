@@ -2,6 +2,7 @@
 
 #include "args.hpp"
 #include "errors.hpp"
+#include "relations.hpp"
 
 #include "pg.hpp"
 
@@ -23,17 +24,33 @@ enum StateColumn {
   s_refill_per_second, s_key, s_paused_until, s_updated_at, s_kind, s_reset_after, state_columns
 };
 
-TupleDesc row_type(FunctionCallInfo fcinfo) {
-  if (fcinfo->flinfo->fn_extra != nullptr) return static_cast<TupleDesc>(fcinfo->flinfo->fn_extra);
-  TupleDesc type;
-  if (get_call_result_type(fcinfo, nullptr, &type) != TYPEFUNC_COMPOSITE) {
-    ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("function returning record called in a context that cannot accept it")));
-  }
-  MemoryContext before = MemoryContextSwitchTo(fcinfo->flinfo->fn_mcxt);
-  fcinfo->flinfo->fn_extra = BlessTupleDesc(CreateTupleDescCopy(type));
+// The row type a function returns, kept for the session: finding it out takes longer than a decision. A type that changed
+// has changed its relation, so it is forgotten with all else that is cached.
+struct KnownType {
+  Oid type;
+  uint64 generation;
+  TupleDesc columns;
+};
+
+TupleDesc row_type(FunctionCallInfo fcinfo, KnownType& known) {
+  const Oid type = get_fn_expr_rettype(fcinfo->flinfo);
+  if (known.columns != nullptr && known.type == type && known.generation == cache_generation) return known.columns;
+  Oid found;
+  TupleDesc columns;
+  if (get_call_result_type(fcinfo, &found, &columns) != TYPEFUNC_COMPOSITE) elog(ERROR, "return type must be a row type");
+  if (!OidIsValid(type) || found != type) return BlessTupleDesc(columns);
+  if (known.columns != nullptr) FreeTupleDesc(known.columns);
+  MemoryContext before = MemoryContextSwitchTo(CacheMemoryContext);
+  known.columns = BlessTupleDesc(CreateTupleDescCopy(columns));
   MemoryContextSwitchTo(before);
-  return static_cast<TupleDesc>(fcinfo->flinfo->fn_extra);
+  known.type = type;
+  known.generation = cache_generation;
+  watch_row_type(known.type);
+  return known.columns;
 }
+
+constinit KnownType decision_type{};
+constinit KnownType state_type{};
 
 Datum text_datum(std::string_view text) {
   return PointerGetDatum(cstring_to_text_with_len(text.data(), static_cast<int>(text.size())));
@@ -131,7 +148,7 @@ HeapTuple decision_tuple(TupleDesc columns, const Call& call, const Answer& answ
 }
 
 Datum decision_datum(FunctionCallInfo fcinfo, const Call& call, const Answer& answer) {
-  return HeapTupleGetDatum(decision_tuple(row_type(fcinfo), call, answer));
+  return HeapTupleGetDatum(decision_tuple(row_type(fcinfo, decision_type), call, answer));
 }
 
 Datum state_datum(FunctionCallInfo fcinfo, const Call& call, const Answer& answer) {
@@ -152,7 +169,7 @@ Datum state_datum(FunctionCallInfo fcinfo, const Call& call, const Answer& answe
   const bool used = answer.used_at != DT_NOBEGIN;
   used ? f.put(s_updated_at, TimestampTzGetDatum(answer.used_at)) : f.put_null(s_updated_at);
   f.put_wait(s_reset_after, d.reset_after);
-  return HeapTupleGetDatum(heap_form_tuple(row_type(fcinfo), f.values, f.nulls));
+  return HeapTupleGetDatum(heap_form_tuple(row_type(fcinfo, state_type), f.values, f.nulls));
 }
 
 GivenDecision given_decision(FunctionCallInfo fcinfo, int position) {

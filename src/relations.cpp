@@ -8,10 +8,12 @@ namespace {
 
 constinit Relations known;
 constinit bool known_is_valid = false;
+constinit Oid watched_types[2]{};  // the relations of row types
 
 bool is_ours(Oid relation) {
   return relation == InvalidOid || relation == known.limits || relation == known.buckets || relation == known.entries ||
-         relation == known.buckets_key || relation == known.entries_key;
+         relation == known.buckets_key || relation == known.entries_key || relation == watched_types[0] ||
+         relation == watched_types[1];
 }
 
 void forget(Datum, Oid relation) {
@@ -49,6 +51,13 @@ const Relations& relations() {
 }
 
 void watch_relations() { CacheRegisterRelcacheCallback(forget, Datum{0}); }
+
+void watch_row_type(Oid type) {
+  const Oid relation = get_typ_typrelid(type);
+  if (relation == watched_types[0] || relation == watched_types[1]) return;
+  watched_types[1] = watched_types[0];
+  watched_types[0] = relation;
+}
 
 OpenTable open_buckets(LOCKMODE mode) { return open(known.buckets, known.buckets_key, mode); }
 OpenTable open_entries(LOCKMODE mode) { return open(known.entries, known.entries_key, mode); }

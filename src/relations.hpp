@@ -22,6 +22,9 @@ struct Relations {
 // the definitions. Call first in every function.
 const Relations& relations();
 
+// Lets a change of this row type count as a change, too.
+void watch_row_type(Oid type);
+
 void watch_relations();  // registers the invalidation callback; call once, from _PG_init
 
 // A table, open, and its primary key, opened when it is first needed: a bucket whose place is known does without. Locks are kept
