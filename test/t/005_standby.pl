@@ -49,6 +49,18 @@ foreach my $take (@takes)
 	like($err, qr/ERROR:  25006: cannot execute taskq\.\w+\(\) in a read-only transaction.*HINT:.*primary/s, "on the standby: $take");
 }
 
+# A session of the standby that has used a definition sees it change.
+my $reader = $standby->background_psql('postgres');
+is($reader->query("SELECT capacity, remaining FROM taskq.peek('keyed', 'a')"), '5|3', 'a session of the standby looks');
+$primary->safe_psql('postgres', "SELECT taskq.register_token_bucket('keyed', 20, 0, keyed => true, replace => true); SELECT taskq.allow('keyed', 1, 'a')");
+$primary->wait_for_catchup($standby, 'replay', $primary->lsn('write'));
+is($reader->query("SELECT capacity, remaining FROM taskq.peek('keyed', 'a')"), '20|17', 'and sees the changed definition');
+$reader->quit;
+
+my ($status, $out, $err) = $primary->psql('postgres', "\\set VERBOSITY verbose\nBEGIN READ ONLY; SELECT taskq.remaining('quota'); SELECT taskq.acquire('quota');");
+like($err, qr/ERROR:  25006: cannot execute taskq\.acquire\(\) in a read-only transaction.*HINT:.*READ WRITE/s, 'B063: a read-only transaction is told what it needs');
+is($out, 5, 'B063: and may look');
+
 $standby->promote;
 is($standby->safe_psql('postgres', "SELECT allowed, remaining FROM taskq.acquire('quota', 5)"), 't|0', 'after promotion the state goes on');
 is($standby->safe_psql('postgres', "SELECT taskq.allow('quota')"), 'f', 'and a spent quota stays spent');

@@ -24,6 +24,15 @@ $node->safe_psql('postgres', 'CREATE DATABASE restored');
 my ($stdout, $stderr) = run_command([ 'pg_restore', '-d', $node->connstr('restored'), $file ]);
 is($stderr, '', 'restore says nothing');
 
+# pg_dump writes a random token into its scripts.
+sub script_of
+{
+	my $script = $node->basedir . "/$_[0].sql";
+	$node->command_ok([ 'pg_dump', '-f', $script, $node->connstr($_[0]) ], "dump of $_[0] as a script");
+	return join '', grep { !/^\\(un)?restrict / } split /^/, slurp_file($script);
+}
+is(script_of('restored'), script_of('postgres'), 'a dump of the restored database is the same');
+
 my $definitions = 'SELECT * FROM taskq.rate_limits ORDER BY limit_id';
 is($node->safe_psql('restored', $definitions), $node->safe_psql('postgres', $definitions), 'the definitions are the same');
 is($node->safe_psql('restored', 'SELECT count(*) FROM taskq.rate_limit_buckets'), '0', 'no state was dumped');
@@ -36,6 +45,10 @@ is($node->safe_psql('restored', "SELECT taskq.register_token_bucket('bucket', 3,
 is($node->safe_psql('restored', "SELECT taskq.register_token_bucket('new', 1, 1)"), 't', 'a new limit gets a number of its own');
 is( $node->safe_psql('restored', 'SELECT count(DISTINCT limit_id) = count(*) AND max(limit_id) = (SELECT limit_id FROM taskq.rate_limits WHERE name = $$new$$) FROM taskq.rate_limits'),
 	't', 'after all others');
+
+is($node->safe_psql('restored', "SELECT allowed, remaining, quota FROM taskq.acquire_token_bucket('ad hoc', 4, 1)"), 't|3|4', 'an ad-hoc limit goes on, too');
+is($node->safe_psql('restored', 'SELECT count(*) FROM taskq.sweep()'), 1, 'upkeep works');
+is($node->safe_psql('postgres', "SELECT allowed FROM taskq.acquire('bucket', 3)"), 'f', 'the first database goes on with its own state');
 
 sub schema_of { return $node->safe_psql($_[0], "SELECT pg_describe_object(classid, objid, 0) FROM pg_depend
 	WHERE refclassid = 'pg_extension'::regclass AND deptype = 'e' AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'taskq_ratelimit') ORDER BY 1") }
