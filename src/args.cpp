@@ -55,8 +55,8 @@ void check_name(std::string_view name) {
     raise_invalid("name is too long", psprintf("The name has %d bytes.", static_cast<int>(name.size())),
                   "A name has 255 bytes at most; what varies belongs into the key.");
   }
-  for (const char c : name) {
-    if (static_cast<unsigned char>(c) >= 0x20 && c != 0x7f) continue;
+  for (std::size_t i = 0; i < name.size(); ++i) {
+    if (!is_control(name, i)) continue;
     raise_invalid("name contains a control character", psprintf("The name is \"%s\".", shown(name)), "Use printable characters only.");
   }
 }

@@ -75,11 +75,20 @@ void check_may_write(const char* function) {
 
 const char* number_text(double number) { return psprintf("%.15g", number); }
 
+bool is_control(std::string_view text, std::size_t position) {
+  const auto at = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  if (at(position) < 0x20 || at(position) == 0x7f) return true;
+  return GetDatabaseEncoding() == PG_UTF8 && at(position) == 0xc2 && position + 1 < text.size() && at(position + 1) < 0xa0;
+}
+
 const char* shown(std::string_view text) {
   const int length = text.size() <= 64 ? static_cast<int>(text.size()) : pg_mbcliplen(text.data(), static_cast<int>(text.size()), 64);
   char* copy = pnstrdup(text.data(), static_cast<Size>(length));
-  for (char* c = copy; *c != '\0'; ++c) {
-    if (static_cast<unsigned char>(*c) < 0x20 || *c == 0x7f) *c = '?';
+  const std::string_view bytes{copy, static_cast<std::size_t>(length)};
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    if (!is_control(bytes, i)) continue;
+    if (static_cast<unsigned char>(copy[i]) == 0xc2) copy[i + 1] = '?';
+    copy[i] = '?';
   }
   return text.size() <= 64 ? copy : psprintf("%s...", copy);
 }

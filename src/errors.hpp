@@ -27,6 +27,9 @@ void check_may_write(const char* function);
 // A number as a user would write it, palloc'd.
 const char* number_text(double number);
 
+// True if a control character begins there: C0 and DEL; in UTF-8 also C1, which terminals obey, too.
+bool is_control(std::string_view text, std::size_t position);
+
 // A name or key for a message: cut after 64 bytes, control characters replaced.
 const char* shown(std::string_view text);
 
