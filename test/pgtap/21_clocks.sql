@@ -1,7 +1,7 @@
 -- Cases from the field: clocks that step, jitter, stand still or go far.
 BEGIN;
 \ir helpers.psql
-SELECT plan(32);
+SELECT plan(35);
 
 -- The clock steps back by a minute: nobody waits longer than one full refill or one window, and nothing is granted for it.
 SELECT clock_starts(1700000000) \g /dev/null
@@ -20,6 +20,12 @@ SELECT cmp_ok((SELECT retry_after FROM taskq.acquire('b033 swc')), '<=', interva
 SELECT is(a_at(41, 'b033 tb') || '; ' || a('b033 lb') || '; ' || a('b033 gcra'), 'ok 0; ok 0; ok 0', 'B033 the waits of the meters were honest');
 SELECT is(a_at(99.999999, 'b033 swl') || '; ' || a_at(100, 'b033 swl'), 'deny 0, 0.000001; ok 4', 'B033 so was that of the log');
 SELECT is(a_at(60, 'b033 fw'), 'ok 4', 'B033 and that of the fixed window');
+
+-- Entries of the future that became entries of now leave with their window, also when others have come after them.
+SELECT clock_starts(1700000000), taskq.register_sliding_window('b033 later', 5, '60 s'), at(98) \g /dev/null
+SELECT is(a('b033 later') || '; ' || a_at(99, 'b033 later') || '; ' || a_at(100, 'b033 later'), 'ok 4; ok 3; ok 2', 'B033 three entries of about 100');
+SELECT is(a_at(40, 'b033 later') || '; ' || a_at(50, 'b033 later') || '; ' || a('b033 later'), 'ok 1; ok 0; deny 0, 50', 'B033 two more after the step to 40');
+SELECT is(a_at(99.999999, 'b033 later') || '; ' || a_at(100, 'b033 later', 4) || '; ' || a('b033 later'), 'deny 0, 0.000001; ok 0; deny 0, 10', 'B033 four have left at 100');
 
 -- A step back gives no credit, and going forth again is worth the time that it takes.
 SELECT clock_starts(1700000000), taskq.register_token_bucket('b033 twice', 5, 1) \g /dev/null
