@@ -15,6 +15,7 @@ struct BucketName {
 struct Places {
   int32 limit_id;
   uint32 hash;
+  uint32 generation;       // of all caches, when the places were noted
   ItemPointerData newest;  // the newest version when last seen: best while versions pile up
   ItemPointerData root;    // the line pointer that the index knows: stays when older versions are cleaned away
 };

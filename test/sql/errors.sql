@@ -101,6 +101,7 @@ SELECT pg_temp.errors_of(
     'SELECT taskq.register_token_bucket(repeat(''é'', 128), 1, 1)',
     'SELECT taskq.register_token_bucket(E''a\nb'', 1, 1)',
     'SELECT taskq.register_token_bucket(E''a\x7f'', 1, 1)',
+    'SELECT taskq.register_token_bucket(U&''a\009b2J'', 1, 1)',
     'SELECT taskq.register_token_bucket(''taskq:x'', 1, 1)',
     'SELECT taskq.register_fixed_window(''taskq:'', 1, ''1 s'')',
     'SELECT taskq.acquire_fixed_window(''taskq:x'', 1, ''1 s'')',
