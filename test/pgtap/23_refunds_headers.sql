@@ -2,7 +2,7 @@
 \set content `cat test/vectors/limitra-vectors.json`
 BEGIN;
 \ir helpers.psql
-SELECT plan(66);
+SELECT plan(78);
 
 CREATE TABLE helpers.kept (id text PRIMARY KEY, d taskq.rate_limit_decision);
 CREATE FUNCTION helpers.keep(id text, name text, cost float8 DEFAULT 1) RETURNS text LANGUAGE sql AS $$
@@ -77,6 +77,23 @@ SELECT is(a('settle debt'), 'deny 0, 16', 'which has to be paid first');
 SELECT throws_ok($$SELECT settle('settle tb40', -1)$$, '22023', 'cost must be a finite number, 0 or above', 'an actual cost below zero is an error');
 SELECT throws_ok($$SELECT settle('settle tb40', 'NaN')$$, '22023', 'cost must be a finite number, 0 or above', 'and so is NaN');
 SELECT throws_ok($$SELECT settle('settle fw40', 1.5)$$, '22023', 'cost of a window must be a whole number', 'windows count whole calls');
+
+-- What a reset, or a new limit of the same name, has given back is not given back again out of what others took since.
+CREATE FUNCTION helpers.define(kind text, name text) RETURNS boolean LANGUAGE sql AS $$
+    SELECT CASE kind WHEN 'bucket' THEN taskq.register_token_bucket(name, 10, 1) WHEN 'quota' THEN taskq.register_token_bucket(name, 10, 0)
+                     WHEN 'fixed' THEN taskq.register_fixed_window(name, 10, '100 s') ELSE taskq.register_sliding_window(name, 10, '100 s', kind) END
+$$;
+CREATE FUNCTION helpers.refunded_after(kind text, name text, event text) RETURNS text LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM at(100);
+    PERFORM define(kind, name), keep(name, name, 5), at(101);
+    IF event = 'reset' THEN PERFORM taskq.reset(name);
+    ELSE PERFORM taskq.drop_rate_limit(name), define(kind, name); END IF;
+    PERFORM taskq.acquire(name, 5), at(101.000001);
+    RETURN refund(name) || ' ' || floor(taskq.remaining(name));
+END $$;
+SELECT is(refunded_after(kind, event || ' ' || kind, event), '0 5', 'refund after a ' || event || ' of a ' || kind)
+FROM unnest('{bucket,quota,fixed,log,gcra,counter}'::text[]) AS kind, unnest('{reset,drop}'::text[]) AS event;
 
 -- Headers: units and rounding.
 SELECT clock_starts(1700000000.25), taskq.register_token_bucket('b087', 10, 2) \g /dev/null
