@@ -1,5 +1,5 @@
 # Keys and ad-hoc names that nobody has used before, used by 20 sessions at the same instant (B060):
-# exactly 5 grants each, no 23505, no 40001, at READ COMMITTED and at REPEATABLE READ.
+# exactly 5 grants each, no 23505, no 40001, at every isolation level.
 #
 # All clients sleep until the next tick of a common clock, and use what is named after that tick.
 use strict;
@@ -23,7 +23,7 @@ my %acquire = (
 my $ticks  = 12;
 my $length = 0.05;
 
-foreach my $level ('READ COMMITTED', 'REPEATABLE READ')
+foreach my $level ('READ COMMITTED', 'REPEATABLE READ', 'SERIALIZABLE')
 {
 	foreach my $what (sort keys %acquire)
 	{

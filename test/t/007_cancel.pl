@@ -26,7 +26,7 @@ sub start_psql
 }
 
 my $folder = PostgreSQL::Test::Utils::tempdir();
-my $calls  = 250;
+my $calls  = 200;
 my $memory = "SELECT 'memory ' || sum(used_bytes) FROM pg_backend_memory_contexts;\n";
 sub call
 {
@@ -54,10 +54,11 @@ sub check_interrupted
 		0, "$run: and so were window entries");
 }
 
-# A neighbour that holds the first bucket for some milliseconds, again and again, so that calls wait.
+# A neighbour that holds the first bucket for some milliseconds, again and again, so that calls wait: at first awake, after 20 ms
+# in the lock manager.
 sub start_neighbour
 {
-	my $block = "BEGIN; INSERT INTO grants SELECT 'neighbour', bucket_name, cost, decided_at FROM taskq.acquire('a') WHERE allowed; SELECT pg_sleep(0.012 + 0.03 * random()); COMMIT;\n";
+	my $block = "BEGIN; INSERT INTO grants SELECT 'neighbour', bucket_name, cost, decided_at FROM taskq.acquire('a') WHERE allowed; SELECT pg_sleep(0.012 + 0.06 * random()); COMMIT;\n";
 	return start_psql("$folder/neighbour", $block x 80);
 }
 
@@ -67,7 +68,7 @@ my @sessions = map {
 	my $number = $_;
 	start_psql($outputs[ $number - 1 ],
 		call('warm') x 20 . $memory
-		  . join('', map { 'SET statement_timeout = ' . (1 + ($_ * 7 + $number) % 20) . ";\n" . call('timeout') } 1 .. $calls)
+		  . join('', map { 'SET statement_timeout = ' . (1 + ($_ * 7 + $number) % ($_ % 4 ? 20 : 60)) . ";\n" . call('timeout') } 1 .. $calls)
 		  . "RESET statement_timeout;\n$memory")
 } 1 .. 6;
 $_->finish foreach @sessions, $neighbour;
