@@ -153,12 +153,25 @@ int64 settle_state(Work& work, const Taken& taken, int64 actual) {
   return freed(before, work.row.state);
 }
 
+// Debits, and plans the entry for what was debited.
+Decision charge_log(Work& work, int64 cost) {
+  const int64 before = work.row.state.used;
+  const Outcome outcome = log::charge(work.limit(), work.row.state, work.now, cost, work.entries);
+  work.row.state = outcome.next;
+  if (outcome.next.used > before) plan_add(work, outcome.next.used - before);
+  return outcome.decision;
+}
+
+Decision charge_state(Work& work, int64 cost) {
+  const Outcome outcome = ratelimit::charge(work.limit(), work.row.state, work.now, cost);
+  work.row.state = outcome.next;
+  return outcome.decision;
+}
+
 int64 settle_log(Work& work, const Taken& taken, const pg_uuid_t& request_id, int64 actual) {
   if (actual <= taken.cost) return plan_take(work, request_id, taken.cost - actual);
-  const int64 more = actual - taken.cost;
-  work.row.state = log::charge(work.limit(), work.row.state, work.now, more, work.entries).next;
-  plan_add(work, more);
-  return -more;
+  charge_log(work, actual - taken.cost);
+  return -work.plan.added.cost;
 }
 
 void make_fresh(Work& work) {
@@ -208,11 +221,8 @@ Answer charge_bucket(Call& call) {
   Answer answer;
   change_bucket_or_raise(call, IfMissing::create, [&](Work& work) {
     take_up(work);
-    const Outcome outcome = work.is_log() ? log::charge(work.limit(), work.row.state, work.now, call.cost, work.entries)
-                                          : ratelimit::charge(work.limit(), work.row.state, work.now, call.cost);
-    work.row.state = outcome.next;
-    if (work.is_log()) plan_add(work, call.cost);
-    answer = with_id({.decision = outcome.decision}, work);
+    const Decision decision = work.is_log() ? charge_log(work, call.cost) : charge_state(work, call.cost);
+    answer = with_id({.decision = decision}, work);
     return Step::write;
   });
   return answer;

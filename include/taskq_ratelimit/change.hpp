@@ -70,7 +70,13 @@ constexpr State change(const Limit& old_limit, const State& state, const Limit& 
   const bool same_windows = new_limit.algorithm() == old_limit.algorithm() && new_limit.window == old_limit.window &&
                             new_limit.anchored == old_limit.anchored && new_limit.anchor == old_limit.anchor &&
                             new_limit.algorithm() != Algorithm::meter;
-  if (!same_windows) return with_used(new_limit, before.at, used);
+  if (!same_windows) {
+    State after = with_used(new_limit, before.at, used);
+    // What a quota that never refills has taken is still owed, whenever that was: earlier decisions can be refunded.
+    const bool quota = old_limit.never_refills() && new_limit.never_refills() && inherit == Inherit::consumed;
+    if (quota) after.newest = before.newest;
+    return after;
+  }
   if (new_limit.algorithm() == Algorithm::two_counter && inherit == Inherit::consumed) {
     before.previous = smaller(before.previous, new_limit.capacity);
     before.used = smaller(before.used, new_limit.capacity);

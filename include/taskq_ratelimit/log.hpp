@@ -110,10 +110,12 @@ constexpr Outcome decide(const Limit& limit, const State& state, Micros now, std
   return {describe(limit, next, true, 0), next};
 }
 
-// Debits without asking; at most 2^52 units at a time.
+// Debits without asking; what counts stops at 2^52 units. The storage adds an entry for what `used` has grown by.
 template <class Entries>
 constexpr Outcome charge(const Limit& limit, const State& state, Micros now, std::int64_t cost, Entries& entries) noexcept {
-  const State next = with_entry(advance(limit, state, now, entries), smaller(cost, kMaxProduct));
+  State next = advance(limit, state, now, entries);
+  const std::int64_t debited = smaller(cost, larger(0, kMaxProduct - live(next)));
+  if (debited > 0) next = with_entry(next, debited);
   return {describe(limit, next, true, 0), next};
 }
 
