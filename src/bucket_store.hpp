@@ -9,7 +9,9 @@
 // (4) A denial needs no lock: it is correct for the newest committed version, so it never waits and writes nothing.
 // (5) A bucket is born by a speculative insertion: of two at once, one finds the other's index entry and backs out.
 // (6) Window entries (entry_store.hpp) belong to the bucket: they change only in a transaction that has replaced its row.
-// Nothing here raises a serialization failure: no snapshot takes part.
+// (7) Whoever runs this holds a snapshot, which keeps the versions that were read, and so their places, from being cleaned away:
+//     else another version could stand where (2) expects the one that was read.
+// Nothing here raises a serialization failure: no snapshot decides what is seen.
 #pragma once
 
 #include <string_view>
