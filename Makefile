@@ -31,6 +31,15 @@ check-symbols: all
 	   grep -E ' U (std::|operator (new|delete)|__cxa_|__gxx_|_Unwind|abort)'
 	@! nm -D --defined-only $(EXTENSION)$(DLSUFFIX) | grep -vE ' T (Pg_magic_func|_PG_init|(pg_finfo_)?taskq_[a-z_]+)$$'
 
+# Every header of the core stands alone, in both compilers.
+check-headers:
+	@for header in $(patsubst include/%,%,$(wildcard include/taskq_ratelimit/*.hpp)); do \
+	  for compiler in $(CXX) clang++-14; do \
+	    echo "#include \"$$header\"" | $$compiler -std=c++20 -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Werror \
+	      -Iinclude -fsyntax-only -x c++ - || exit 1; \
+	  done; \
+	done
+
 include test/unit/unit.mk docs/pictures/pictures.mk
 endif
 
@@ -51,11 +60,12 @@ demo:
 
 test:
 	$(set_up)
-	@$(MAKE) --no-print-directory check-symbols
+	@$(MAKE) --no-print-directory check-symbols check-headers
+	@$(MAKE) --no-print-directory check-pictures > /dev/null
 	@test/tools/run-tests $(ONLY)
 
 bench:
 	$(set_up)
 	@bench/bench.sh $(ONLY)
 
-.PHONY: packages demo test bench check-symbols
+.PHONY: packages demo test bench check-symbols check-headers

@@ -2,7 +2,7 @@
 # AddressSanitizer and UndefinedBehaviorSanitizer. TASKQ_TEST_SEED repeats a run.
 UNIT_OUT      ?= build/unit
 UNIT_SOURCES   = $(sort $(wildcard test/unit/*.cpp))
-UNIT_CXXFLAGS  = -std=c++20 -O1 -g -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Iinclude -MMD -MP \
+UNIT_CXXFLAGS  = -std=c++20 -O1 -g -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Iinclude -MMD -MP $(WERROR) \
                  -DTEST_VECTORS_DIR='"$(CURDIR)/test/vectors"'
 UNIT_SANITIZE  = -fsanitize=address,undefined -fno-sanitize-recover=all
 
