@@ -1,4 +1,4 @@
--- PUBLIC may do nothing; grant_usage gives one of three bundles; tables are reached through functions only.
+-- PUBLIC may do nothing; grant_usage gives one of three bundles; tables are reached through functions only (B073, B074).
 SET timezone = 'UTC'; SET datestyle = 'ISO, MDY'; SET intervalstyle = 'postgres';
 SET client_min_messages = warning;
 SET taskq_ratelimit.test_clock = '1700000000';
