@@ -119,4 +119,20 @@ constexpr Outcome charge(const Limit& limit, const State& state, Micros now, std
   return {describe(limit, next, true, 0), next};
 }
 
+namespace example {
+struct Two {
+  Entry all[2]{{1, 1, 0}, {2, 1, 4'000'000}};
+  constexpr Entry reaching(std::int64_t unit) const noexcept { return all[unit - 1]; }
+};
+inline constexpr Limit two_in_ten_seconds{.kind = Kind::sliding_window_log, .capacity = 2, .window = 10'000'000};
+inline constexpr State two_taken{.at = 4'000'000, .start = 0, .used = 2, .newest = 4'000'000};
+constexpr Decision ask(Micros now, std::int64_t cost) noexcept {
+  Two entries;
+  return decide(two_in_ten_seconds, two_taken, now, cost, entries).decision;
+}
+// A call of 1 waits for the older entry, a call of 2 for the newer; an entry exactly ten seconds old has left.
+static_assert(ask(4'000'000, 1).retry_after == 6'000'000 && ask(4'000'000, 2).retry_after == 10'000'000);
+static_assert(!ask(9'999'999, 1).allowed && ask(10'000'000, 1).allowed);
+}  // namespace example
+
 }  // namespace taskq::ratelimit::log
