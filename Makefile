@@ -13,7 +13,7 @@ PGXS := $(shell $(PG_CONFIG) --pgxs 2>/dev/null)
 ifeq ($(wildcard $(PGXS)),)
 # Nothing can be built yet: only the targets that install what is missing work, and start make again.
 .DEFAULT_GOAL = all
-all install check-symbols:
+all install clean check-symbols:
 	@echo "The PostgreSQL server headers are missing: run 'make packages' (Debian: apt-get install postgresql-server-dev-15)." >&2
 	@exit 1
 else
@@ -46,12 +46,13 @@ endif
 packages:
 	@test/tools/install-packages
 
-# The whole way from a bare machine: what is missing, build, install, then the script given.
+# The whole way from a bare machine: what is missing, build, install.
 define set_up
 @test/tools/install-packages
+@$(MAKE) -q all > /dev/null 2>&1 || echo "== Building (half a minute)"
 @$(MAKE) --no-print-directory -j2 all > build.log 2>&1 || { cat build.log; rm -f build.log; exit 1; }
 @rm -f build.log
-@$(MAKE) --no-print-directory install > /dev/null
+@test/tools/install-extension
 endef
 
 demo:

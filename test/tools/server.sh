@@ -1,10 +1,17 @@
-# A private PostgreSQL server in a temporary folder, on a UNIX socket. To be sourced; sets PGHOST, PGUSER and PGDATABASE.
+# A private PostgreSQL server in a temporary folder, on a UNIX socket. To be sourced at the top of the tree; sets PGHOST, PGUSER and PGDATABASE.
 #
 #   server_start [line for postgresql.conf ...]   makes and starts it
 #   server_stop                                   stops it and deletes the folder
 #   as_server_user COMMAND ...                    runs a command as the user who may run the server
 
 pg_bin="$("${PG_CONFIG:-pg_config}" --bindir)"
+
+# A user who may not install into PostgreSQL uses the copy of it that install-extension makes.
+pg_copy=
+if [ ! -w "$("${PG_CONFIG:-pg_config}" --pkglibdir)" ]; then
+  pg_copy="$PWD/build/server"
+  pg_bin="$pg_copy$pg_bin"
+fi
 
 # initdb and postgres refuse root: then they run as postgres.
 as_server_user() {
