@@ -11,16 +11,15 @@ psql -X -q -f demo/tour.sql
 
 clients=8 seconds=5 burst=100 rate=500
 cat << TEXT
-
 == Now for real: $clients clients hammer one limit for $seconds s. It holds $burst and refills $rate per second.
 TEXT
 psql -X -q -c "SELECT taskq.register_token_bucket('hammered', $burst, $rate)" > /dev/null
 psql -X -q -c "CREATE UNLOGGED TABLE grants (decided_at timestamptz)"
 script="$PGHOST/hammer.sql"
 echo "INSERT INTO grants SELECT decided_at FROM taskq.acquire('hammered') WHERE allowed;" > "$script"
-pgbench -n -c $clients -j 2 -T $seconds -f "$script" postgres 2> /dev/null | grep -E 'transactions actually|^tps' | sed 's/^/   /'
+pgbench -n -c $clients -j 2 -T $seconds -f "$script" postgres 2> /dev/null | sed -nE 's/^number of transactions actually processed: ([0-9]+).*/   \1 calls/p; s/^tps = ([0-9]+).*/   \1 calls per second/p'
 psql -X -P footer=off << SQL
-SELECT count(*) AS admitted, floor($burst + $rate * extract(epoch FROM max(decided_at) - min(decided_at))) AS "burst + rate * elapsed",
+SELECT count(*) AS admitted, floor($burst + $rate * extract(epoch FROM max(decided_at) - min(decided_at))) AS "at most: burst + rate * elapsed",
        max(decided_at) - min(decided_at) AS elapsed
 FROM grants;
 SQL
