@@ -28,5 +28,5 @@ if [ -n "${KEEP:-}" ]; then
   echo "The server is still running. Reach it with:"
   echo "  psql -h $PGHOST -U postgres postgres"
   echo "and stop it with:"
-  echo "  $( [ "$(id -u)" -eq 0 ] && echo "runuser -u postgres -- ")$pg_bin/pg_ctl -D $server_folder/data stop && rm -rf $server_folder"
+  echo "  $( [ "$(id -u)" -eq 0 ] && echo "runuser -u postgres -- env -C / ")$pg_bin/pg_ctl -D $server_folder/data stop && rm -rf $server_folder"
 fi
