@@ -23,14 +23,18 @@ BucketRow new_row(const Definition& definition, Micros now) {
 }  // namespace
 
 Tables open_tables(const Definition& definition, LOCKMODE mode) {
-  relations();
-  Tables tables{.buckets = open_buckets(mode), .entries = {}, .has_entries = false};
-  // A bucket whose state was written under a former definition may have entries, too.
-  if (definition.limit.algorithm() == Algorithm::log || definition.version > 1) {
-    tables.entries = open_entries(mode);
-    tables.has_entries = true;
+  for (;;) {
+    relations();
+    Tables tables{.buckets = open_buckets(mode), .entries = {}, .has_entries = false};
+    // A bucket whose state was written under a former definition may have entries, too.
+    if (definition.limit.algorithm() == Algorithm::log || definition.version > 1) {
+      tables.entries = open_entries(mode);
+      tables.has_entries = true;
+    }
+    // Until the locks were there a key could be exchanged for another (REINDEX CONCURRENTLY) and be given up.
+    if (relations_are_known()) return tables;
+    close_tables(tables);
   }
-  return tables;
 }
 
 void close_tables(const Tables& tables) {
@@ -54,7 +58,7 @@ bool write_work(Tables& tables, Work& work, const FoundBucket& found) {
   if (found.exists) {
     HeapTuple changed = heap_copytuple(found.row);
     *bucket_row(changed) = work.row;
-    written = replace_bucket(tables.buckets, name, found.row, changed);
+    written = replace_bucket(tables.buckets, name, found, changed);
     heap_freetuple(changed);
   } else {
     written = insert_bucket(tables.buckets, name, work.row);

@@ -2,6 +2,7 @@
 
 #include "bucket_places.hpp"
 #include "heap_place.hpp"
+#include "other_indexes.hpp"
 #include "relations.hpp"
 
 namespace taskq::pg {
@@ -136,17 +137,20 @@ FoundBucket find_bucket(OpenTable& buckets, BucketName name, bool to_change) {
   return found;
 }
 
-bool replace_bucket(OpenTable& buckets, BucketName name, HeapTuple found, HeapTuple changed) {
+bool replace_bucket(OpenTable& buckets, BucketName name, const FoundBucket& found, HeapTuple changed) {
   TM_FailureData failure;
   LockTupleMode mode;
-  const TM_Result result = heap_update(buckets.table, &found->t_self, changed, GetCurrentCommandId(true), InvalidSnapshot,
-                                       false, &failure, &mode);
+  // heap_update takes a lock of our own for one to wait for, too; if told to wait, it looks whose it is and goes on.
+  const bool wait = found.version.locked_by_us;
+  const TM_Result result = heap_update(buckets.table, &found.row->t_self, changed, GetCurrentCommandId(true), InvalidSnapshot,
+                                       wait, &failure, &mode);
   if (result != TM_Ok) return false;
   Places& places = remembered_places(name);
   places.newest = changed->t_self;
   if (!HeapTupleIsHeapOnly(changed)) {
     // The key has not changed and the row is ours: looking for duplicates would only read old versions.
     add_index_entry(buckets, name, changed, UNIQUE_CHECK_NO, true);
+    add_to_other_indexes(buckets, changed);
     places.root = changed->t_self;
   }
   CommandCounterIncrement();  // so that a second call in the same command may replace the row again
@@ -161,6 +165,7 @@ bool insert_bucket(OpenTable& buckets, BucketName name, const BucketRow& row) {
   const bool alone = add_index_entry(buckets, name, tuple, UNIQUE_CHECK_PARTIAL, false);
   if (alone) {
     heap_finish_speculative(buckets.table, &tuple->t_self);
+    add_to_other_indexes(buckets, tuple);
     remembered_places(name).newest = remembered_places(name).root = tuple->t_self;
   } else {
     heap_abort_speculative(buckets.table, &tuple->t_self);

@@ -35,7 +35,7 @@ struct FoundBucket {
 FoundBucket find_bucket(OpenTable& buckets, BucketName name, bool to_change);
 
 // Replaces the version `found` by `changed`, a patched copy. False if it is no longer the newest or is locked.
-bool replace_bucket(OpenTable& buckets, BucketName name, HeapTuple found, HeapTuple changed);
+bool replace_bucket(OpenTable& buckets, BucketName name, const FoundBucket& found, HeapTuple changed);
 
 // Inserts the first version. False if somebody else is doing the same.
 bool insert_bucket(OpenTable& buckets, BucketName name, const BucketRow& row);

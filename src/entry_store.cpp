@@ -1,6 +1,7 @@
 #include "entry_store.hpp"
 
 #include "heap_place.hpp"
+#include "other_indexes.hpp"
 #include "tuple_version.hpp"
 
 #include "pg.hpp"
@@ -64,6 +65,7 @@ void add_index_entry(OpenTable& table, int64 bucket_id, int64 upto, HeapTuple tu
   Datum values[2] = {Int64GetDatum(bucket_id), Int64GetDatum(upto)};
   bool nulls[2] = {};
   index_insert(table.key(), values, nulls, &tuple->t_self, table.table, UNIQUE_CHECK_NO, false, BuildIndexInfo(table.key()));
+  add_to_other_indexes(table, tuple);
 }
 
 }  // namespace

@@ -50,6 +50,8 @@ const Relations& relations() {
   return known;
 }
 
+bool relations_are_known() { return known_is_valid; }
+
 void watch_relations() { CacheRegisterRelcacheCallback(forget, Datum{0}); }
 
 void watch_row_type(Oid type) {

@@ -22,6 +22,9 @@ struct Relations {
 // the definitions. Call first in every function.
 const Relations& relations();
 
+// True unless one of the tables has changed since.
+bool relations_are_known();
+
 // Lets a change of this row type count as a change, too.
 void watch_row_type(Oid type);
 

@@ -11,10 +11,9 @@ namespace {
 
 constexpr int most_turns = 10, pauses_per_turn = 60;  // some 3 us each: less than a switch to another process and back
 constexpr long first_nap = 15, longest_nap = 500;  // microseconds
-constexpr TimestampTz naps_until = 20 * 1000;      // then the lock manager
 
 bool has_ended(const Version& version) {
-  return version.other_is_group ? !MultiXactIdIsRunning(version.other, true) : !TransactionIdIsInProgress(version.other);
+  return version.other_is_group ? group_has_ended(version.other) : !TransactionIdIsInProgress(version.other);
 }
 
 TimestampTz waited(const Patience& patience) { return GetCurrentTimestamp() - patience.started; }
@@ -49,7 +48,7 @@ bool wait_in_lock_manager(TransactionId other, Relation table, ItemPointer row, 
   PG_TRY();
   {
     if (ours) LockTimeout = timeout;
-    XactLockTableWait(other, table, row, XLTW_Update);
+    XactLockTableWait(other, table, row, row == nullptr ? XLTW_None : XLTW_Update);
     LockTimeout = callers_timeout;
     ReleaseCurrentSubTransaction();
   }

@@ -12,6 +12,9 @@
 
 namespace taskq::pg {
 
+// Who waits for less never comes to the lock manager.
+inline constexpr ratelimit::Micros naps_until = 20 * 1000;
+
 // One per call: how long it has waited so far, over all its waits.
 struct Patience {
   TimestampTz started = 0;  // 0: has not waited yet

@@ -27,31 +27,45 @@ VersionKind after_removal(const HeapTupleData& tuple) {
   return deleted ? VersionKind::gone : VersionKind::superseded;
 }
 
-Version locked_only(HeapTupleHeader tuple) {
+// The newest version, unless somebody else has locked it.
+Version by_lockers(HeapTupleHeader tuple) {
   const TransactionId locker = HeapTupleHeaderGetRawXmax(tuple);
   if (tuple->t_infomask & HEAP_XMAX_IS_MULTI) {
-    if (!MultiXactIdIsRunning(locker, true)) return {.kind = VersionKind::live};
+    if (group_has_ended(locker)) return {.kind = VersionKind::live, .locked_by_us = MultiXactIdIsRunning(locker, false)};
     return {.kind = VersionKind::busy, .other = locker, .other_is_group = true};
   }
-  if (fate_of(locker) == Fate::running) return {.kind = VersionKind::busy, .other = locker};
-  return {.kind = VersionKind::live};
+  const Fate fate = fate_of(locker);
+  if (fate == Fate::running) return {.kind = VersionKind::busy, .other = locker};
+  return {.kind = VersionKind::live, .locked_by_us = fate == Fate::own};
 }
 
 Version by_remover(const HeapTupleData& row) {
   HeapTupleHeader tuple = row.t_data;
   if (tuple->t_infomask & HEAP_XMAX_INVALID) return {.kind = VersionKind::live};
-  if (HEAP_XMAX_IS_LOCKED_ONLY(tuple->t_infomask)) return locked_only(tuple);
+  if (HEAP_XMAX_IS_LOCKED_ONLY(tuple->t_infomask)) return by_lockers(tuple);
   if (tuple->t_infomask & HEAP_XMAX_COMMITTED) return {.kind = after_removal(row)};
   const TransactionId remover = HeapTupleHeaderGetUpdateXid(tuple);
   switch (fate_of(remover)) {
     case Fate::committed:
     case Fate::own: return {.kind = after_removal(row)};
     case Fate::running: return {.kind = VersionKind::busy, .other = remover};
-    default: return {.kind = VersionKind::live};
+    default: return by_lockers(tuple);  // rolled back, but others may have locked the row meanwhile
   }
 }
 
 }  // namespace
+
+bool group_has_ended(MultiXactId group) {
+  MultiXactMember* members = nullptr;
+  const int count = GetMultiXactIdMembers(group, &members, false, false);
+  bool ended = true;
+  for (int i = 0; i < count; ++i) {
+    const TransactionId xid = members[i].xid;
+    if (!TransactionIdIsCurrentTransactionId(xid) && TransactionIdIsInProgress(xid)) ended = false;
+  }
+  if (count > 0) pfree(members);
+  return ended;
+}
 
 Version classify(const HeapTupleData& tuple) {
   switch (fate_of_insertion(tuple.t_data)) {

@@ -20,9 +20,13 @@ struct Version {
   VersionKind kind = VersionKind::gone;
   TransactionId other = InvalidTransactionId;  // busy, arriving
   bool other_is_group = false;                 // `other` is a multixact: several lockers
+  bool locked_by_us = false;                   // live, and we have locked it ourselves, as SELECT FOR UPDATE does
 };
 
 // REQUIRES: `tuple` knows its place (t_self), and the buffer that holds it is pinned and at least share-locked.
 Version classify(const HeapTupleData& tuple);
+
+// True once none of a multixact's members is running, but for our own transaction.
+bool group_has_ended(MultiXactId group);
 
 }  // namespace taskq::pg
