@@ -83,8 +83,8 @@ void fill(Definition& definition, const Row& row) {
 // Runs `use` on the row that an index finds for `keys`, seen by a snapshot of now; false if there is none.
 template <class Use>
 bool with_row(Relation table, Relation index, ScanKey keys, int key_count, Use use) {
-  // A parallel query has one snapshot for all; what is read through it is not kept (see find_definition).
-  Snapshot snapshot = RegisterSnapshot(IsInParallelMode() ? GetActiveSnapshot() : GetLatestSnapshot());
+  // In a parallel query only catalog snapshots may still be taken; of a table that is none they are as new.
+  Snapshot snapshot = RegisterSnapshot(IsInParallelMode() ? GetCatalogSnapshot(RelationGetRelid(table)) : GetLatestSnapshot());
   IndexScanDesc scan = index_beginscan(table, index, snapshot, key_count, 0);
   index_rescan(scan, keys, key_count, nullptr, 0);
   TupleTableSlot* slot = table_slot_create(table, nullptr);
@@ -134,7 +134,6 @@ const Definition* find_definition(std::string_view name) {
   renew_cache();  // reading may have taken in more changes; what was read is at least as new
   cached = static_cast<Definition*>(hash_search(cache, loaded.name, HASH_ENTER, nullptr));
   *cached = loaded;
-  if (IsInParallelMode()) filled_in_generation = 0;  // it may be old: the next look-up reads again
   return cached;
 }
 
