@@ -70,6 +70,7 @@ Micros time_of_last(Work& work, int64 upto) { return work.entries.reaching(upto)
 void shift_later(Work& work, int64 after, int64 by) {
   StoredEntry list[batch];
   for (int64 from = after;;) {
+    CHECK_FOR_INTERRUPTS();
     const int count = list_entries(*work.entries.table, work.row.bucket_id, from, INT64CONST(0x7fffffffffffffff), list, batch);
     for (int i = 0; i < count; ++i) {
       log::Entry moved = list[i].entry;
@@ -98,6 +99,7 @@ void take_from_target(Work& work) {
 void drop_newer(Work& work, int64 keep_upto) {
   StoredEntry list[batch];
   for (int count = batch; count == batch;) {
+    CHECK_FOR_INTERRUPTS();
     count = list_entries(*work.entries.table, work.row.bucket_id, keep_upto, INT64CONST(0x7fffffffffffffff), list, batch);
     for (int i = 0; i < count; ++i) {
       log::Entry kept = list[i].entry;
@@ -117,6 +119,7 @@ void pull_back(Work& work) {
   int64 unit = work.row.state.used;
   while (unit > work.row.state.previous &&
          find_entry(*work.entries.table, work.row.bucket_id, unit, BackwardScanDirection, last) && last.entry.at > work.now) {
+    CHECK_FOR_INTERRUPTS();
     log::Entry moved = last.entry;
     moved.at = work.now;
     change_entry(*work.entries.table, work.row.bucket_id, last, moved);
@@ -150,6 +153,7 @@ int64 plan_take(Work& work, const pg_uuid_t& request_id, int64 units) {
   State& state = work.row.state;
   StoredEntry& target = work.plan.target;
   for (int64 unit = state.used; unit > state.previous; unit = target.entry.upto - target.entry.cost) {
+    CHECK_FOR_INTERRUPTS();
     if (!find_entry(*work.entries.table, work.row.bucket_id, unit, BackwardScanDirection, target)) return 0;
     if (same_uuid(target.request_id, request_id)) break;
   }

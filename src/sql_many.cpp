@@ -88,9 +88,15 @@ SQL_FUNCTION(taskq_acquire_many) {
 
   InitMaterializedSRF(fcinfo, 0);
   auto* items = static_cast<Request*>(MemoryContextAllocHuge(CurrentMemoryContext, sizeof(Request) * static_cast<Size>(count + 1)));
-  for (int i = 0; i < count; ++i) fill(items[i] = Request{}, i, names, costs, keys);
+  for (int i = 0; i < count; ++i) {
+    CHECK_FOR_INTERRUPTS();
+    fill(items[i] = Request{}, i, names, costs, keys);
+  }
   pg_qsort(items, static_cast<size_t>(count), sizeof(Request), by_bucket);
-  for (int i = 0; i < count; ++i) items[i].answer = acquire_bucket(items[i].call);
+  for (int i = 0; i < count; ++i) {
+    CHECK_FOR_INTERRUPTS();
+    items[i].answer = acquire_bucket(items[i].call);
+  }
   pg_qsort(items, static_cast<size_t>(count), sizeof(Request), by_position);
   auto* result = reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo);
   for (int i = 0; i < count; ++i) {

@@ -6,6 +6,7 @@
 #include "bucket_ops.hpp"
 #include "decision_row.hpp"
 #include "errors.hpp"
+#include "row_wait.hpp"
 #include "settings.hpp"
 #include "sql_function.hpp"
 
@@ -54,8 +55,9 @@ bool sleep_until(TimestampTz until) {
   }
 }
 
-// Whoever is interrupted while waiting for a place in time hands the place back, then obeys.
-[[noreturn]] void leave_queue(Call& call, const Answer& answer) {
+// Gives the place of `answer` back, undisturbed by the interrupt that is pending, and so without waiting in the lock manager: nothing
+// could end that wait.
+void hand_back(Call& call, const Answer& answer) {
   InterruptHoldoffCount = InterruptHoldoffCount + 1;
   const ShownDecision shown{.cost = call.amount,
                             .remaining = ratelimit::to_amount(call.definition.limit, answer.decision.remaining),
@@ -64,11 +66,26 @@ bool sleep_until(TimestampTz until) {
                             .reset_after = answer.decision.reset_after};
   call.amount = 0;
   call.rule = CostRule::may_be_0;
+  call.patience = naps_until;
   EnsurePortalSnapshotExists();
   resolve(call);
   settle_bucket(call, shown);
   SPI_commit();
   InterruptHoldoffCount = InterruptHoldoffCount - 1;
+}
+
+// Whoever is interrupted while waiting for a place in time hands the place back, if nobody holds the bucket, then obeys.
+[[noreturn]] void leave_queue(Call& call, const Answer& answer) {
+  PG_TRY();
+  {
+    hand_back(call, answer);
+  }
+  PG_CATCH();
+  {
+    CHECK_FOR_INTERRUPTS();  // an error has ended the hold-off
+    PG_RE_THROW();
+  }
+  PG_END_TRY();
   CHECK_FOR_INTERRUPTS();
   elog(ERROR, "interrupted for an unknown reason");
 }

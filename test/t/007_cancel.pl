@@ -82,6 +82,13 @@ my $canceller = start_psql("$folder/canceller",
 $_->finish foreach @sessions, $canceller, $neighbour;
 check_interrupted('pg_cancel_backend', @outputs);
 
+# One call with many decisions
+my $long = "SELECT count(*) FROM taskq.acquire_many(array_fill('log'::text, ARRAY[500000]))";
+my $before = time;
+my (undef, undef, $stopped) = $node->psql('postgres', "SET statement_timeout = '100ms'; $long");
+like($stopped, qr/canceling statement due to statement timeout/, 'acquire_many is interrupted');
+cmp_ok(time - $before, '<', 2, 'between two of its decisions');
+
 # wait() under a crowd (B082)
 $node->safe_psql('postgres', "SELECT taskq.register_token_bucket('crowd', 1, 10, keyed => true);
 	SELECT taskq.register_token_bucket('slow', 1, 1.0 / 60, keyed => true);
@@ -135,6 +142,15 @@ poll($node, "SELECT count(*) = 1 $sleeper AND wait_event_type = 'Extension'");
 $node->safe_psql('postgres', "SELECT pg_terminate_backend(pid, 10000) $sleeper");
 $first->finish;
 is($node->safe_psql('postgres', $delay), 1, 'B083: neither keeps it who is terminated');
+
+# If somebody holds the bucket, the place is lost, but nobody has to wait for the session to end.
+$first = start_psql("$folder/terminated", "CALL taskq.wait('slow', key => 'k');\n");
+poll($node, "SELECT count(*) = 1 $sleeper AND wait_event_type = 'Extension'");
+my $holder = start_psql("$folder/holder", "BEGIN; SELECT taskq.pause('slow', 'k', now()); SELECT pg_sleep(8); ROLLBACK;\n");
+poll($node, "SELECT count(*) = 1 FROM pg_stat_activity WHERE query LIKE 'BEGIN; SELECT taskq.pause%' OR query LIKE 'SELECT pg_sleep(8)%'");
+poll($node, "SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'PgSleep'");
+is($node->safe_psql('postgres', "SELECT pg_terminate_backend(pid, 4000) $sleeper"), 't', 'a waiter is terminated although its bucket is held');
+$_->finish foreach $first, $holder;
 
 # Windows: waiters retry, and each gets what it waited for.
 $node->safe_psql('postgres', "SELECT taskq.register_fixed_window('window', 3, '200 ms'); SELECT taskq.register_sliding_window('wait log', 3, '200 ms');
