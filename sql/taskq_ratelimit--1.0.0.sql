@@ -234,6 +234,8 @@ COMMENT ON FUNCTION taskq.definitions_changed() IS 'trigger: makes every session
 
 CREATE TRIGGER definitions_changed AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON taskq.rate_limits
     FOR EACH STATEMENT EXECUTE FUNCTION taskq.definitions_changed();
+-- Whatever session_replication_role says: the caches are there all the same.
+ALTER TABLE taskq.rate_limits ENABLE ALWAYS TRIGGER definitions_changed;
 COMMENT ON TRIGGER definitions_changed ON taskq.rate_limits IS 'makes every session read the definitions again';
 
 -- Define

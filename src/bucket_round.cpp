@@ -81,6 +81,7 @@ bool is_outdated(const Call& call) {
 
 void renew(Call& call, Tables& tables, LOCKMODE mode) {
   close_tables(tables);
+  forget_definitions();  // a bucket may know of a change that nobody has told us of: its trigger was disabled
   resolve(call);
   tables = open_tables(call.definition, mode);
 }

@@ -137,6 +137,8 @@ const Definition* find_definition(std::string_view name) {
   return cached;
 }
 
+void forget_definitions() { filled_in_generation = 0; }
+
 FormerDefinition former_definition(int32 limit_id, int32 version) {
   const Oid schema = get_namespace_oid("taskq", false);
   Relation table = table_open(get_relname_relid("rate_limit_versions", schema), AccessShareLock);

@@ -28,6 +28,9 @@ struct Definition {
 // The definition of `name` as committed now (or changed by this transaction), or nullptr. Valid until the next call into the server.
 const Definition* find_definition(std::string_view name);
 
+// Makes the next look-up of every name read the table.
+void forget_definitions();
+
 // A definition that has been replaced, and how the bucket's state is to be carried over to the next version.
 struct FormerDefinition {
   ratelimit::Limit limit;

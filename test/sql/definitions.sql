@@ -166,5 +166,20 @@ SELECT taskq.register_token_bucket('adhoc', 4, 0, keyed => true);
 SELECT taskq.register_token_bucket('adhoc', 4, 0, keyed => true, replace => true);
 SELECT :d FROM taskq.acquire('adhoc', 1, 'k');
 EXECUTE shown;
+
+-- A change counts whatever session_replication_role says, and even if its trigger was disabled.
+SET session_replication_role = replica;
+SELECT taskq.register_token_bucket('replica', 5, 0);
+SELECT :d FROM taskq.acquire('replica');
+SELECT taskq.register_token_bucket('replica', 9, 0, replace => true);
+SELECT :d FROM taskq.acquire('replica');
+RESET session_replication_role;
+BEGIN;
+ALTER TABLE taskq.rate_limits DISABLE TRIGGER definitions_changed;
+SELECT :d FROM taskq.acquire('replica');
+UPDATE taskq.rate_limits SET version = version + 1 WHERE name = 'replica';
+UPDATE taskq.rate_limit_buckets SET version = version + 1 WHERE limit_id = (SELECT limit_id FROM taskq.rate_limits WHERE name = 'replica');
+SELECT :d FROM taskq.acquire('replica');
+ROLLBACK;
 SELECT count(taskq.drop_rate_limit(name)::text) FROM taskq.rate_limits;
 SELECT count(*) FROM taskq.rate_limit_buckets;
