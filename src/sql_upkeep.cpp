@@ -25,6 +25,12 @@ std::string_view column(HeapTuple row, TupleDesc columns, int number) {
   return as_string(SPI_getbinval(row, columns, number, &null));
 }
 
+// False if the limit is gone, or takes keys no more or only now, since the query's snapshot.
+bool is_nameable(const Call& call) {
+  const Definition* present = find_definition(call.name);
+  return present != nullptr && (present->ad_hoc || present->keyed != call.key.empty());
+}
+
 // Runs `use(call)` for every (name, key) that the query finds, until it has done enough. REQUIRES: as owner.
 template <class Use>
 int64 for_buckets(const char* query, TimestampTz at, Use use) {
@@ -41,7 +47,7 @@ int64 for_buckets(const char* query, TimestampTz at, Use use) {
       Call call{};
       call.name = column(rows->vals[i], rows->tupdesc, 1);
       call.key = column(rows->vals[i], rows->tupdesc, 2);
-      if (find_definition(call.name) == nullptr) continue;
+      if (!is_nameable(call)) continue;
       resolve(call);
       done += use(call);
     }
