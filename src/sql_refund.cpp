@@ -49,6 +49,7 @@ double settle_once(FunctionCallInfo fcinfo, double actual, CostRule rule) {
   call.key = given.key;
   call.amount = actual;
   call.rule = rule;
+  check_key_length(call.key);
   resolve(call);
   checked_units(call.definition.limit, call.definition.name, given.shown.cost, CostRule::gives);
   check_shown(given.shown);

@@ -219,6 +219,7 @@ SELECT pg_temp.errors_of(
     'SELECT taskq.refund(pg_temp.forged(''delay'', ''1 month''))',
     'SELECT taskq.refund(pg_temp.forged(''reset_after'', ''-1 s''))',
     'SELECT taskq.refund(pg_temp.forged(''key'', ''k''))',
+    'SELECT taskq.refund(pg_temp.forged(''key'', repeat(''k'', 1025)))',
     'SELECT taskq.settle(pg_temp.forged(''key'', ''''), -1)',
     'SELECT taskq.settle(pg_temp.forged(''key'', ''''), ''NaN'')',
     'SELECT taskq.settle(pg_temp.forged(''key'', ''''), ''Infinity'')',
