@@ -121,6 +121,7 @@ HeapTuple form_row(TupleDesc columns, BucketName name, const BucketRow& row) {
                                   TimestampTzGetDatum(row.paused_until),
                                   PointerGetDatum(cstring_to_text_with_len(name.key.data(), static_cast<int>(name.key.size())))};
   bool nulls[bucket_columns] = {};
+  check_columns(columns, bucket_columns);
   return heap_form_tuple(columns, values, nulls);
 }
 

@@ -32,12 +32,13 @@ struct KnownType {
   TupleDesc columns;
 };
 
-TupleDesc row_type(FunctionCallInfo fcinfo, KnownType& known) {
+TupleDesc row_type(FunctionCallInfo fcinfo, KnownType& known, int natts) {
   const Oid type = get_fn_expr_rettype(fcinfo->flinfo);
   if (known.columns != nullptr && known.type == type && known.generation == cache_generation) return known.columns;
   Oid found;
   TupleDesc columns;
   if (get_call_result_type(fcinfo, &found, &columns) != TYPEFUNC_COMPOSITE) elog(ERROR, "return type must be a row type");
+  check_columns(columns, natts);
   if (!OidIsValid(type) || found != type) return BlessTupleDesc(columns);
   if (known.columns != nullptr) FreeTupleDesc(known.columns);
   MemoryContext before = MemoryContextSwitchTo(CacheMemoryContext);
@@ -125,6 +126,8 @@ const char* reason_text(Reason reason) {
   }
 }
 
+void check_decision_shape(TupleDesc columns) { check_columns(columns, decision_columns); }
+
 HeapTuple decision_tuple(TupleDesc columns, const Call& call, const Answer& answer) {
   const Limit& limit = call.definition.limit;
   const ratelimit::Decision& d = answer.decision;
@@ -148,7 +151,7 @@ HeapTuple decision_tuple(TupleDesc columns, const Call& call, const Answer& answ
 }
 
 Datum decision_datum(FunctionCallInfo fcinfo, const Call& call, const Answer& answer) {
-  return HeapTupleGetDatum(decision_tuple(row_type(fcinfo, decision_type), call, answer));
+  return HeapTupleGetDatum(decision_tuple(row_type(fcinfo, decision_type, decision_columns), call, answer));
 }
 
 Datum state_datum(FunctionCallInfo fcinfo, const Call& call, const Answer& answer) {
@@ -169,7 +172,7 @@ Datum state_datum(FunctionCallInfo fcinfo, const Call& call, const Answer& answe
   const bool used = answer.used_at != DT_NOBEGIN;
   used ? f.put(s_updated_at, TimestampTzGetDatum(answer.used_at)) : f.put_null(s_updated_at);
   f.put_wait(s_reset_after, d.reset_after);
-  return HeapTupleGetDatum(heap_form_tuple(row_type(fcinfo, state_type), f.values, f.nulls));
+  return HeapTupleGetDatum(heap_form_tuple(row_type(fcinfo, state_type, state_columns), f.values, f.nulls));
 }
 
 GivenDecision given_decision(FunctionCallInfo fcinfo, int position) {

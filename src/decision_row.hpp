@@ -10,6 +10,7 @@ namespace taskq::pg {
 
 // taskq.rate_limit_decision as a value.
 Datum decision_datum(FunctionCallInfo fcinfo, const Call& call, const Answer& answer);
+void check_decision_shape(TupleDesc columns);  // before the first decision_tuple with them
 HeapTuple decision_tuple(TupleDesc columns, const Call& call, const Answer& answer);
 
 // taskq.rate_limit_state as a value.

@@ -112,6 +112,7 @@ void add_entry(OpenTable& table, int64 bucket_id, const Entry& entry, const pg_u
   Datum values[entry_columns] = {Int64GetDatum(bucket_id), Int64GetDatum(entry.upto), Int64GetDatum(entry.cost),
                                  TimestampTzGetDatum(entry.at), UUIDPGetDatum(&id)};
   bool nulls[entry_columns] = {};
+  check_columns(RelationGetDescr(table.table), entry_columns);
   HeapTuple tuple = heap_form_tuple(RelationGetDescr(table.table), values, nulls);
   heap_insert(table.table, tuple, GetCurrentCommandId(true), 0, nullptr);
   add_index_entry(table, bucket_id, entry.upto, tuple);
@@ -129,6 +130,7 @@ void change_entry(OpenTable& table, int64 bucket_id, const StoredEntry& entry, c
   Datum values[entry_columns] = {Int64GetDatum(bucket_id), Int64GetDatum(changed.upto), Int64GetDatum(changed.cost),
                                  TimestampTzGetDatum(changed.at), UUIDPGetDatum(&id)};
   bool nulls[entry_columns] = {};
+  check_columns(RelationGetDescr(table.table), entry_columns);
   HeapTuple tuple = heap_form_tuple(RelationGetDescr(table.table), values, nulls);
   simple_heap_update(table.table, &place, tuple);
   if (!HeapTupleIsHeapOnly(tuple)) add_index_entry(table, bucket_id, changed.upto, tuple);

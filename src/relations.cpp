@@ -50,6 +50,10 @@ const Relations& relations() {
   return known;
 }
 
+void check_columns(TupleDesc shape, int columns) {
+  if (shape->natts != columns) elog(ERROR, "a table or type of taskq_ratelimit has %d columns instead of %d", shape->natts, columns);
+}
+
 bool relations_are_known() { return known_is_valid; }
 
 void watch_relations() { CacheRegisterRelcacheCallback(forget, Datum{0}); }

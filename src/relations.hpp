@@ -22,6 +22,9 @@ struct Relations {
 // the definitions. Call first in every function.
 const Relations& relations();
 
+// Raises an internal error if rows of that shape do not have so many columns: somebody has altered the table or type.
+void check_columns(TupleDesc shape, int columns);
+
 // True unless one of the tables has changed since.
 bool relations_are_known();
 

@@ -99,6 +99,7 @@ SQL_FUNCTION(taskq_acquire_many) {
   }
   pg_qsort(items, static_cast<size_t>(count), sizeof(Request), by_position);
   auto* result = reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo);
+  check_decision_shape(result->setDesc);
   for (int i = 0; i < count; ++i) {
     HeapTuple row = decision_tuple(result->setDesc, items[i].call, items[i].answer);
     tuplestore_puttuple(result->setResult, row);

@@ -158,7 +158,14 @@ SQL_FUNCTION(taskq_wait_for_turn) {
   Call call = call_args(fcinfo, 0, 1, 2, CostRule::takes);
   call.name = kept(call.name);
   call.key = kept(call.key);
-  while (!attempt(call, waiting)) CHECK_FOR_INTERRUPTS();
+  // However long it waits, its memory does not grow.
+  MemoryContext each = AllocSetContextCreateInternal(CurrentMemoryContext, "taskq.wait attempt", ALLOCSET_SMALL_SIZES);
+  MemoryContext before = MemoryContextSwitchTo(each);
+  while (!attempt(call, waiting)) {
+    CHECK_FOR_INTERRUPTS();
+    MemoryContextReset(each);
+  }
+  MemoryContextSwitchTo(before);
   SPI_finish();
   return result_row(fcinfo, call, waiting);
 }

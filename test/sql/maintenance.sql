@@ -78,6 +78,27 @@ ROLLBACK;
 SELECT remaining FROM taskq.acquire('tb');
 SELECT taskq.drop_rate_limit('tb');
 
+-- Tables and types that were given another shape are refused, not read beyond their end.
+SELECT taskq.register_token_bucket('keyed', 5, 0, keyed => true);
+SELECT taskq.register_sliding_window('log', 5, '1 minute');
+BEGIN;
+ALTER TABLE taskq.rate_limit_buckets ADD COLUMN more text;
+SELECT taskq.allow('keyed', key => 'new');
+ROLLBACK;
+BEGIN;
+ALTER TABLE taskq.rate_limit_window_entries ADD COLUMN more text;
+SELECT taskq.allow('log');
+ROLLBACK;
+BEGIN;
+ALTER TYPE taskq.rate_limit_decision ADD ATTRIBUTE more text, ADD ATTRIBUTE even_more text;
+SELECT taskq.acquire('log');
+ROLLBACK;
+BEGIN;
+ALTER TYPE taskq.rate_limit_decision ADD ATTRIBUTE more text, ADD ATTRIBUTE even_more text;
+SELECT taskq.acquire_many(ARRAY['log']);
+ROLLBACK;
+SELECT count(taskq.drop_rate_limit(name)::text) FROM taskq.rate_limits;
+
 -- It cannot be moved to another schema, and its objects cannot be dropped one by one.
 CREATE SCHEMA elsewhere;
 ALTER EXTENSION taskq_ratelimit SET SCHEMA elsewhere;
