@@ -363,13 +363,17 @@ CREATE FUNCTION taskq.reset_after(name text, key text DEFAULT '') RETURNS interv
     LANGUAGE c PARALLEL RESTRICTED COST 50 AS 'MODULE_PATHNAME', 'taskq_reset_after';
 COMMENT ON FUNCTION taskq.reset_after IS 'time until nothing is used; 0 when full, NULL if never';
 
+CREATE FUNCTION taskq.peek_if_there(name text, key text) RETURNS taskq.rate_limit_state
+    LANGUAGE c PARALLEL RESTRICTED COST 50 AS 'MODULE_PATHNAME', 'taskq_peek_if_there';
+COMMENT ON FUNCTION taskq.peek_if_there IS 'peek for peek_all: NULL if the limit was dropped meanwhile, or takes no such key any more';
+
 CREATE FUNCTION taskq.peek_all() RETURNS SETOF taskq.rate_limit_state
     LANGUAGE sql PARALLEL RESTRICTED SECURITY DEFINER SET search_path = pg_catalog, pg_temp
     -- SECURITY DEFINER: callers may not read the tables.
     AS $$ SELECT s.* FROM taskq.rate_limits AS l
           LEFT JOIN taskq.rate_limit_buckets AS b ON b.limit_id = l.limit_id AND (l.keyed = (b.key <> '') OR l.ad_hoc)
-          CROSS JOIN LATERAL taskq.peek(l.name, coalesce(b.key, '')) AS s
-          WHERE b.limit_id IS NOT NULL OR NOT l.keyed
+          CROSS JOIN LATERAL taskq.peek_if_there(l.name, coalesce(b.key, '')) AS s
+          WHERE (b.limit_id IS NOT NULL OR NOT l.keyed) AND s.bucket_name IS NOT NULL
           ORDER BY l.name, b.key $$;
 COMMENT ON FUNCTION taskq.peek_all() IS 'the state of every bucket now';
 

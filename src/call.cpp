@@ -13,15 +13,13 @@ using ratelimit::Limit;
 namespace {
 
 void check_key(const Definition& definition, std::string_view key) {
-  if (definition.ad_hoc) return;
-  if (definition.keyed && key.empty()) {
+  if (takes_key(definition, key)) return;
+  if (definition.keyed) {
     raise_invalid(psprintf("rate limit \"%s\" needs a key", definition.name), "It is keyed, and the key is empty.",
                   "Say whom the limit applies to: key => '...'.");
   }
-  if (!definition.keyed && !key.empty()) {
-    raise_invalid(psprintf("rate limit \"%s\" takes no key", definition.name), psprintf("The key is \"%s\".", shown(key)),
-                  "Register the limit with keyed => true, or leave the key out.");
-  }
+  raise_invalid(psprintf("rate limit \"%s\" takes no key", definition.name), psprintf("The key is \"%s\".", shown(key)),
+                "Register the limit with keyed => true, or leave the key out.");
 }
 
 bool is_in_range(double amount, CostRule rule) {
@@ -41,6 +39,10 @@ const char* cost_given(double amount) { return psprintf("The cost is %s.", numbe
 double most_of(const Limit& limit) { return ratelimit::to_amount(limit, limit.capacity * limit.d); }
 
 }  // namespace
+
+bool takes_key(const Definition& definition, std::string_view key) {
+  return definition.ad_hoc || definition.keyed != key.empty();
+}
 
 int64 checked_units(const Limit& limit, const char* limit_name, double amount, CostRule rule) {
   if (!is_in_range(amount, rule)) {

@@ -27,6 +27,9 @@ struct Call {
   ratelimit::Micros patience = ratelimit::kNever;  // waits for others' rows at most so long, if the setting allows it
 };
 
+// Whether buckets of the limit have such a key: a keyed limit needs one, the others take none, an ad-hoc limit takes either.
+bool takes_key(const Definition& definition, std::string_view key);
+
 // Looks the definition up (again) and checks key and cost. Raises 42704 for an unknown name, 22023 for anything out of range.
 void resolve(Call& call);
 

@@ -13,6 +13,16 @@ SQL_FUNCTION(taskq_peek) {
   return state_datum(fcinfo, call, peek_bucket(call));
 }
 
+SQL_FUNCTION(taskq_peek_if_there) {
+  Call call{};
+  call.name = name_arg(fcinfo, 0);
+  call.key = key_arg(fcinfo, 1);
+  const Definition* definition = find_definition(call.name);
+  if (definition == nullptr || !takes_key(*definition, call.key)) PG_RETURN_NULL();
+  resolve_with(call, *definition);
+  return state_datum(fcinfo, call, peek_bucket(call));
+}
+
 SQL_FUNCTION(taskq_remaining) {
   Call call = look_args(fcinfo, 0, 1);
   const Answer answer = peek_bucket(call);

@@ -28,7 +28,7 @@ std::string_view column(HeapTuple row, TupleDesc columns, int number) {
 // False if the limit is gone, or takes keys no more or only now, since the query's snapshot.
 bool is_nameable(const Call& call) {
   const Definition* present = find_definition(call.name);
-  return present != nullptr && (present->ad_hoc || present->keyed != call.key.empty());
+  return present != nullptr && takes_key(*present, call.key);
 }
 
 // Runs `use(call)` for every (name, key) that the query finds, until it has done enough. REQUIRES: as owner.

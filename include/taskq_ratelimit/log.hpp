@@ -114,7 +114,9 @@ constexpr Outcome decide(const Limit& limit, const State& state, Micros now, std
 template <class Entries>
 constexpr Outcome charge(const Limit& limit, const State& state, Micros now, std::int64_t cost, Entries& entries) noexcept {
   State next = advance(limit, state, now, entries);
-  const std::int64_t debited = smaller(cost, larger(0, kMaxProduct - live(next)));
+  // Units are numbered in an int64: the numbers must not run out.
+  const std::int64_t numbers_left = (std::int64_t{1} << 62) - next.used;
+  const std::int64_t debited = smaller(cost, larger(0, smaller(kMaxProduct - live(next), numbers_left)));
   if (debited > 0) next = with_entry(next, debited);
   return {describe(limit, next, true, 0), next};
 }
