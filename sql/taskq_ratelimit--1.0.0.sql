@@ -113,7 +113,7 @@ CREATE TABLE taskq.reservation_slots (
     surplus           boolean     NOT NULL DEFAULT false,
     key               text        COLLATE "C" NOT NULL,
     PRIMARY KEY (reservation_id, key, slot_index)
-) WITH (fillfactor = 50, vacuum_truncate = false, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
+) WITH (fillfactor = 10, vacuum_truncate = false, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
 
 CREATE SEQUENCE taskq.reservation_fence AS bigint CACHE 1;
 
