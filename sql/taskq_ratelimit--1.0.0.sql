@@ -85,8 +85,43 @@ CREATE TABLE taskq.rate_limit_refunds (
     PRIMARY KEY (limit_id, key, decided_at, remaining)
 );
 
+CREATE SEQUENCE taskq.reservation_id AS integer;
+
+CREATE TABLE taskq.reservations (
+    reservation_id integer     NOT NULL DEFAULT pg_catalog.nextval('taskq.reservation_id') PRIMARY KEY,
+    name           text        COLLATE "C" NOT NULL,
+    version        integer     NOT NULL DEFAULT 1,
+    slots          integer     NOT NULL CHECK (slots >= 1),
+    lease          interval    NOT NULL,
+    lease_us       bigint      NOT NULL CHECK (lease_us > 0),
+    keyed          boolean     NOT NULL,
+    changed_at     timestamptz NOT NULL,
+    created_at     timestamptz NOT NULL DEFAULT pg_catalog.clock_timestamp(),
+    CONSTRAINT reservations_name_key UNIQUE (name)
+);
+ALTER SEQUENCE taskq.reservation_id OWNED BY taskq.reservations.reservation_id;
+
+-- The order of the columns is the layout that src/slot_row.hpp reads in place.
+CREATE TABLE taskq.reservation_slots (
+    reservation_id    integer     NOT NULL,
+    slot_index        integer     NOT NULL,
+    fence             bigint      NOT NULL DEFAULT 0,
+    acquired_at       timestamptz NOT NULL DEFAULT '-infinity',
+    lease_expires_at  timestamptz NOT NULL DEFAULT '-infinity',
+    job_id            uuid        NOT NULL DEFAULT '00000000-0000-0000-0000-000000000000',
+    held_by_worker_id uuid        NOT NULL DEFAULT '00000000-0000-0000-0000-000000000000',
+    surplus           boolean     NOT NULL DEFAULT false,
+    key               text        COLLATE "C" NOT NULL,
+    PRIMARY KEY (reservation_id, key, slot_index)
+) WITH (fillfactor = 10, vacuum_truncate = false, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
+
+CREATE SEQUENCE taskq.reservation_fence AS bigint CACHE 1;
+
 SELECT pg_catalog.pg_extension_config_dump('taskq.rate_limit_id', '');
 SELECT pg_catalog.pg_extension_config_dump('taskq.rate_limits', '');
+SELECT pg_catalog.pg_extension_config_dump('taskq.reservation_id', '');
+SELECT pg_catalog.pg_extension_config_dump('taskq.reservation_fence', '');
+SELECT pg_catalog.pg_extension_config_dump('taskq.reservations', '');
 
 COMMENT ON TABLE taskq.rate_limits IS 'the limits: one row per definition; written by the register_ functions, pause, resume and drop_rate_limit';
 COMMENT ON TABLE taskq.rate_limit_versions IS 'former definitions of limits, for buckets whose state was written under them';
@@ -153,6 +188,29 @@ COMMENT ON COLUMN taskq.rate_limit_refunds.key IS 'key of the decision';
 COMMENT ON COLUMN taskq.rate_limit_refunds.decided_at IS 'decided_at of the decision';
 COMMENT ON COLUMN taskq.rate_limit_refunds.remaining IS 'remaining of the decision';
 COMMENT ON COLUMN taskq.rate_limit_refunds.useless_at IS 'from then on the decision has nothing to give back, and the row may go';
+
+COMMENT ON TABLE taskq.reservations IS 'the reservations: one row per definition; written by register_reservation and drop_reservation';
+COMMENT ON TABLE taskq.reservation_slots IS 'the slots and who holds them; a slot without a row was never used; not dumped';
+COMMENT ON SEQUENCE taskq.reservation_id IS 'numbers reservations';
+COMMENT ON SEQUENCE taskq.reservation_fence IS 'numbers leases, so that each has a higher number than the one before on its slot';
+COMMENT ON COLUMN taskq.reservations.reservation_id IS 'number of the reservation; part of the key of its slots';
+COMMENT ON COLUMN taskq.reservations.name IS 'name of the reservation, unique among reservations';
+COMMENT ON COLUMN taskq.reservations.version IS 'counts the definitions that this name has had';
+COMMENT ON COLUMN taskq.reservations.slots IS 'how many may be held at the same time, per key';
+COMMENT ON COLUMN taskq.reservations.lease IS 'how long a slot is held, unless it is renewed';
+COMMENT ON COLUMN taskq.reservations.lease_us IS 'lease in microseconds';
+COMMENT ON COLUMN taskq.reservations.keyed IS 'true: so many slots per key';
+COMMENT ON COLUMN taskq.reservations.changed_at IS 'when the definition was last changed';
+COMMENT ON COLUMN taskq.reservations.created_at IS 'when the name was first registered';
+COMMENT ON COLUMN taskq.reservation_slots.reservation_id IS 'the reservation, see reservations';
+COMMENT ON COLUMN taskq.reservation_slots.slot_index IS 'number of the slot, from 0';
+COMMENT ON COLUMN taskq.reservation_slots.fence IS 'number of the newest lease; 0 if there never was one';
+COMMENT ON COLUMN taskq.reservation_slots.acquired_at IS 'when the newest lease began; -infinity if there never was one';
+COMMENT ON COLUMN taskq.reservation_slots.lease_expires_at IS 'free from then on; -infinity: released, or never held';
+COMMENT ON COLUMN taskq.reservation_slots.job_id IS 'for which job it is, or was until its lease ended; all zeros: none';
+COMMENT ON COLUMN taskq.reservation_slots.held_by_worker_id IS 'who holds it, or held it until its lease ended; all zeros: nobody';
+COMMENT ON COLUMN taskq.reservation_slots.surplus IS 'above the number of slots: not handed out, deleted when free';
+COMMENT ON COLUMN taskq.reservation_slots.key IS 'whom the slot is for; empty if the reservation is not keyed';
 
 -- Types
 
@@ -226,6 +284,46 @@ COMMENT ON COLUMN taskq.rate_limit_state.updated_at IS 'when it last took or gav
 COMMENT ON COLUMN taskq.rate_limit_state.kind IS 'token_bucket, leaky_bucket, sliding_window or fixed_window';
 COMMENT ON COLUMN taskq.rate_limit_state.reset_after IS 'time until nothing is used; NULL if never';
 
+CREATE TYPE taskq.slot_decision AS (
+    allowed             boolean,
+    slot_index          integer,
+    fence               bigint,
+    lease_expires_at    timestamptz,
+    retry_after         interval,
+    retry_after_seconds float8,
+    name                text,
+    key                 text,
+    reason              text
+);
+COMMENT ON TYPE taskq.slot_decision IS 'answer of acquire_slot';
+COMMENT ON COLUMN taskq.slot_decision.allowed IS 'is a slot yours?';
+COMMENT ON COLUMN taskq.slot_decision.slot_index IS 'number of the slot, from 0; NULL if denied';
+COMMENT ON COLUMN taskq.slot_decision.fence IS 'number of the lease, higher than every one before on this slot; NULL if denied';
+COMMENT ON COLUMN taskq.slot_decision.lease_expires_at IS 'the slot is yours until just before then; NULL if denied';
+COMMENT ON COLUMN taskq.slot_decision.retry_after IS '0 if allowed; else the wait until leases have ended, if nobody renews or releases';
+COMMENT ON COLUMN taskq.slot_decision.retry_after_seconds IS 'retry_after as a number';
+COMMENT ON COLUMN taskq.slot_decision.name IS 'name of the reservation';
+COMMENT ON COLUMN taskq.slot_decision.key IS 'the key, empty if the reservation is not keyed';
+COMMENT ON COLUMN taskq.slot_decision.reason IS 'ok, full or lock_timeout';
+
+CREATE TYPE taskq.reservation_state AS (
+    name             text,
+    key              text,
+    slots            integer,
+    held             integer,
+    free             integer,
+    lease            interval,
+    first_expires_at timestamptz
+);
+COMMENT ON TYPE taskq.reservation_state IS 'answer of peek_reservation';
+COMMENT ON COLUMN taskq.reservation_state.name IS 'name of the reservation';
+COMMENT ON COLUMN taskq.reservation_state.key IS 'the key, empty if the reservation is not keyed';
+COMMENT ON COLUMN taskq.reservation_state.slots IS 'how many may be held at the same time';
+COMMENT ON COLUMN taskq.reservation_state.held IS 'how many leases live now; above slots while a smaller number takes hold';
+COMMENT ON COLUMN taskq.reservation_state.free IS 'how many more may be taken now';
+COMMENT ON COLUMN taskq.reservation_state.lease IS 'how long a slot is held, unless it is renewed';
+COMMENT ON COLUMN taskq.reservation_state.first_expires_at IS 'when the first of these leases ends; NULL if none is held';
+
 -- Changes of definitions reach every backend's cache
 
 CREATE FUNCTION taskq.definitions_changed() RETURNS trigger
@@ -237,6 +335,11 @@ CREATE TRIGGER definitions_changed AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE 
 -- Whatever session_replication_role says: the caches are there all the same.
 ALTER TABLE taskq.rate_limits ENABLE ALWAYS TRIGGER definitions_changed;
 COMMENT ON TRIGGER definitions_changed ON taskq.rate_limits IS 'makes every session read the definitions again';
+
+CREATE TRIGGER definitions_changed AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON taskq.reservations
+    FOR EACH STATEMENT EXECUTE FUNCTION taskq.definitions_changed();
+ALTER TABLE taskq.reservations ENABLE ALWAYS TRIGGER definitions_changed;
+COMMENT ON TRIGGER definitions_changed ON taskq.reservations IS 'makes every session read the definitions again';
 
 -- Define
 
@@ -438,6 +541,64 @@ CREATE FUNCTION taskq.http_headers(decision taskq.rate_limit_decision) RETURNS j
     LANGUAGE c STABLE PARALLEL RESTRICTED COST 50 AS 'MODULE_PATHNAME', 'taskq_http_headers';
 COMMENT ON FUNCTION taskq.http_headers IS 'the HTTP fields that tell a client about a decision';
 
+-- Reservations
+
+CREATE FUNCTION taskq.register_reservation(name text, slots integer, lease interval, keyed boolean DEFAULT false,
+    replace boolean DEFAULT false) RETURNS boolean
+    LANGUAGE c PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'taskq_register_reservation';
+COMMENT ON FUNCTION taskq.register_reservation IS 'defines how many may hold a slot at the same time, and for how long without renewing';
+
+CREATE FUNCTION taskq.drop_reservation(name text) RETURNS void
+    LANGUAGE c PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'taskq_drop_reservation';
+COMMENT ON FUNCTION taskq.drop_reservation IS 'forgets a reservation and all its slots, held or not';
+
+CREATE FUNCTION taskq.sync_slots(names text[] DEFAULT NULL, OUT inserted bigint, OUT deleted bigint, OUT skipped_held bigint)
+    LANGUAGE c PARALLEL UNSAFE COST 10000 AS 'MODULE_PATHNAME', 'taskq_sync_slots';
+COMMENT ON FUNCTION taskq.sync_slots IS 'brings the rows of slots in line with the definitions; answers how many';
+
+CREATE FUNCTION taskq.acquire_slot(name text, job_id uuid, worker_id uuid, key text DEFAULT '') RETURNS taskq.slot_decision
+    LANGUAGE c PARALLEL UNSAFE COST 100 AS 'MODULE_PATHNAME', 'taskq_acquire_slot';
+COMMENT ON FUNCTION taskq.acquire_slot IS 'takes a free slot, if there is one, for the length of a lease';
+
+CREATE FUNCTION taskq.release_slot(name text, slot_index integer, worker_id uuid DEFAULT NULL, key text DEFAULT '',
+    fence bigint DEFAULT NULL) RETURNS boolean
+    LANGUAGE c PARALLEL UNSAFE COST 100 AS 'MODULE_PATHNAME', 'taskq_release_slot';
+COMMENT ON FUNCTION taskq.release_slot IS 'ends a lease; false, and nothing changed, if it is not held by this worker and with this fence';
+
+CREATE FUNCTION taskq.renew_slot(name text, slot_index integer, worker_id uuid DEFAULT NULL, key text DEFAULT '',
+    fence bigint DEFAULT NULL) RETURNS timestamptz
+    LANGUAGE c PARALLEL UNSAFE COST 100 AS 'MODULE_PATHNAME', 'taskq_renew_slot';
+COMMENT ON FUNCTION taskq.renew_slot IS 'lets a lease begin anew; answers its new end, or NULL if it is lost';
+
+CREATE FUNCTION taskq.renew_slots(worker_id uuid, OUT name text, OUT key text, OUT slot_index integer, OUT fence bigint,
+    OUT renewed boolean, OUT lease_expires_at timestamptz) RETURNS SETOF record
+    LANGUAGE c PARALLEL UNSAFE COST 1000 ROWS 10 AS 'MODULE_PATHNAME', 'taskq_renew_slots';
+COMMENT ON FUNCTION taskq.renew_slots IS 'renews all leases of a worker, each for its own length, and reports the lost ones';
+
+CREATE FUNCTION taskq.peek_reservation(name text, key text DEFAULT '') RETURNS taskq.reservation_state
+    LANGUAGE c PARALLEL RESTRICTED COST 50 AS 'MODULE_PATHNAME', 'taskq_peek_reservation';
+COMMENT ON FUNCTION taskq.peek_reservation IS 'how many slots are held and free now; changes nothing';
+
+CREATE FUNCTION taskq.peek_reservations() RETURNS SETOF taskq.reservation_state
+    LANGUAGE sql PARALLEL RESTRICTED SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+    -- SECURITY DEFINER: callers may not read the tables.
+    AS $$ SELECT s.* FROM taskq.reservations AS r
+          CROSS JOIN LATERAL (SELECT '' AS key WHERE NOT r.keyed
+                              UNION SELECT key FROM taskq.reservation_slots AS s WHERE s.reservation_id = r.reservation_id) AS k
+          CROSS JOIN LATERAL taskq.peek_reservation(r.name, k.key) AS s
+          ORDER BY r.name, k.key $$;
+COMMENT ON FUNCTION taskq.peek_reservations() IS 'peek_reservation for every reservation and every key that was used';
+
+CREATE VIEW taskq.reservation_status AS SELECT * FROM taskq.peek_reservations();
+COMMENT ON VIEW taskq.reservation_status IS 'how many slots are held and free now, see peek_reservation';
+COMMENT ON COLUMN taskq.reservation_status.name IS 'name of the reservation';
+COMMENT ON COLUMN taskq.reservation_status.key IS 'the key, empty if the reservation is not keyed';
+COMMENT ON COLUMN taskq.reservation_status.slots IS 'how many may be held at the same time';
+COMMENT ON COLUMN taskq.reservation_status.held IS 'how many leases live now';
+COMMENT ON COLUMN taskq.reservation_status.free IS 'how many more may be taken now';
+COMMENT ON COLUMN taskq.reservation_status.lease IS 'how long a slot is held, unless it is renewed';
+COMMENT ON COLUMN taskq.reservation_status.first_expires_at IS 'when the first of these leases ends; NULL if none is held';
+
 -- Rights: nobody has any; grant_usage gives one of three bundles
 
 CREATE FUNCTION taskq.grant_usage(role regrole, bundle text) RETURNS void
@@ -448,4 +609,4 @@ REVOKE ALL ON SCHEMA taskq FROM PUBLIC;
 REVOKE ALL ON ALL TABLES IN SCHEMA taskq FROM PUBLIC;
 REVOKE ALL ON ALL SEQUENCES IN SCHEMA taskq FROM PUBLIC;
 REVOKE ALL ON ALL ROUTINES IN SCHEMA taskq FROM PUBLIC;
-REVOKE ALL ON TYPE taskq.rate_limit_decision, taskq.rate_limit_state FROM PUBLIC;
+REVOKE ALL ON TYPE taskq.rate_limit_decision, taskq.rate_limit_state, taskq.slot_decision, taskq.reservation_state FROM PUBLIC;

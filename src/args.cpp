@@ -67,6 +67,11 @@ std::string_view name_arg(FunctionCallInfo fcinfo, int position) {
   return name;
 }
 
+void check_not_reserved(std::string_view name) {
+  if (!name.starts_with("taskq:")) return;
+  raise_invalid("names that begin with \"taskq:\" are reserved", psprintf("The name is \"%s\".", shown(name)), "Choose another name.");
+}
+
 void check_key_length(std::string_view key) {
   if (key.size() <= max_key_bytes) return;
   raise_invalid("key is too long", psprintf("The key has %d bytes.", static_cast<int>(key.size())),

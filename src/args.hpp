@@ -27,6 +27,9 @@ std::string_view as_string(Datum text);
 std::string_view name_arg(FunctionCallInfo fcinfo, int position);
 void check_name(std::string_view name);
 
+// Raises 22023 if the name begins as only our own do: users must not define such.
+void check_not_reserved(std::string_view name);
+
 // At most 1024 bytes.
 std::string_view key_arg(FunctionCallInfo fcinfo, int position);
 void check_key_length(std::string_view key);

@@ -13,65 +13,15 @@ bool is_bucket(HeapTuple tuple, BucketName name) {
   return bucket_row(tuple)->limit_id == name.limit_id && bucket_key(tuple) == name.key;
 }
 
-// One walk along a chain of versions, holding one page at a time.
+// Where a row is looked for, and whose it is.
 struct Walk {
   OpenTable& buckets;
   BucketName name;
   bool to_change;
-  Buffer buffer = InvalidBuffer;
-  TransactionId predecessors_remover = InvalidTransactionId;
 };
 
-// Cleaning a page writes WAL, so it waits until room is short. (The server would start at the fillfactor, that is at every update.)
-void clean_if_nearly_full(Relation table, Buffer buffer) {
-  Page page = BufferGetPage(buffer);
-  const auto lower = reinterpret_cast<PageHeader>(page)->pd_lower, upper = reinterpret_cast<PageHeader>(page)->pd_upper;
-  if (PageIsFull(page) || upper - lower < BLCKSZ / 10) heap_page_prune_opt(table, buffer);
-}
-
-void enter_page(Walk& walk, BlockNumber block) {
-  if (BufferIsValid(walk.buffer) && BufferGetBlockNumber(walk.buffer) == block) return;
-  if (BufferIsValid(walk.buffer)) UnlockReleaseBuffer(walk.buffer);
-  walk.buffer = ReadBuffer(walk.buckets.table, block);
-  if (walk.to_change) clean_if_nearly_full(walk.buckets.table, walk.buffer);
-  LockBuffer(walk.buffer, BUFFER_LOCK_SHARE);
-}
-
-void leave_page(Walk& walk) {
-  if (BufferIsValid(walk.buffer)) UnlockReleaseBuffer(walk.buffer);
-  walk.buffer = InvalidBuffer;
-}
-
-// True if `tuple` is the successor that the walk expects, or its first step.
-bool continues_chain(const Walk& walk, const HeapTupleData& tuple) {
-  return !TransactionIdIsValid(walk.predecessors_remover) ||
-         TransactionIdEquals(HeapTupleHeaderGetRawXmin(tuple.t_data), walk.predecessors_remover);
-}
-
-// Follows the chain from `place` to its newest version.
-FoundBucket walk_chain(Walk& walk, ItemPointerData place) {
-  FoundBucket found;
-  walk.predecessors_remover = InvalidTransactionId;
-  for (;;) {
-    HeapTupleData tuple;
-    enter_page(walk, ItemPointerGetBlockNumber(&place));
-    if (!tuple_at(walk.buckets.table, walk.buffer, place, tuple)) break;
-    if (!continues_chain(walk, tuple) || !is_bucket(&tuple, walk.name)) break;
-    const Version version = classify(tuple);
-    found.version = version;
-    if (version.kind == VersionKind::superseded) {
-      walk.predecessors_remover = HeapTupleHeaderGetUpdateXid(tuple.t_data);
-      place = tuple.t_data->t_ctid;
-      continue;
-    }
-    if (version.kind == VersionKind::live || version.kind == VersionKind::busy) {
-      found.exists = true;
-      found.row = heap_copytuple(&tuple);
-    }
-    break;
-  }
-  leave_page(walk);
-  return found;
+FoundBucket walk_chain(const Walk& walk, ItemPointerData place) {
+  return newest_version(walk.buckets.table, place, walk.to_change, [&](HeapTuple tuple) { return is_bucket(tuple, walk.name); });
 }
 
 IndexScanDesc begin_key_scan(OpenTable& buckets, BucketName name) {
@@ -85,7 +35,7 @@ IndexScanDesc begin_key_scan(OpenTable& buckets, BucketName name) {
 }
 
 // Through the index, newest places first: with an old snapshot open a hot bucket has many index entries, and only the last is alive.
-FoundBucket find_by_index(Walk& walk) {
+FoundBucket find_by_index(const Walk& walk) {
   FoundBucket found, arriving;
   IndexScanDesc scan = begin_key_scan(walk.buckets, walk.name);
   while (ItemPointer place = index_getnext_tid(scan, BackwardScanDirection)) {
@@ -128,7 +78,7 @@ HeapTuple form_row(TupleDesc columns, BucketName name, const BucketRow& row) {
 }  // namespace
 
 FoundBucket find_bucket(OpenTable& buckets, BucketName name, bool to_change) {
-  Walk walk{.buckets = buckets, .name = name, .to_change = to_change};
+  const Walk walk{.buckets = buckets, .name = name, .to_change = to_change};
   Places& places = remembered_places(name);
   FoundBucket found;
   if (ItemPointerIsValid(&places.newest)) found = walk_chain(walk, places.newest);

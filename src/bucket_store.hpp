@@ -19,17 +19,13 @@
 #include "bucket_places.hpp"
 #include "bucket_row.hpp"
 #include "relations.hpp"
-#include "tuple_version.hpp"
+#include "row_chain.hpp"
 
 #include "pg.hpp"
 
 namespace taskq::pg {
 
-struct FoundBucket {
-  bool exists = false;     // the newest version is known; `row` is a copy of it
-  Version version;         // live, busy or (if !exists) arriving or gone
-  HeapTuple row = nullptr; // palloc'd copy with t_self
-};
+using FoundBucket = FoundRow;
 
 // Finds the newest version. `to_change` also cleans its page of dead versions first, if the page is nearly full.
 FoundBucket find_bucket(OpenTable& buckets, BucketName name, bool to_change);

@@ -3,6 +3,7 @@
 #include "args.hpp"
 #include "errors.hpp"
 #include "relations.hpp"
+#include "row_type.hpp"
 
 #include "pg.hpp"
 
@@ -23,32 +24,6 @@ enum StateColumn {
   s_bucket_name, s_backend, s_is_exhausted, s_tokens_remaining, s_remaining, s_retry_after, s_capacity, s_limit, s_window, s_style,
   s_refill_per_second, s_key, s_paused_until, s_updated_at, s_kind, s_reset_after, state_columns
 };
-
-// The row type a function returns, kept for the session: finding it out takes longer than a decision. A type that changed
-// has changed its relation, so it is forgotten with all else that is cached.
-struct KnownType {
-  Oid type;
-  uint64 generation;
-  TupleDesc columns;
-};
-
-TupleDesc row_type(FunctionCallInfo fcinfo, KnownType& known, int natts) {
-  const Oid type = get_fn_expr_rettype(fcinfo->flinfo);
-  if (known.columns != nullptr && known.type == type && known.generation == cache_generation) return known.columns;
-  Oid found;
-  TupleDesc columns;
-  if (get_call_result_type(fcinfo, &found, &columns) != TYPEFUNC_COMPOSITE) elog(ERROR, "return type must be a row type");
-  check_columns(columns, natts);
-  if (!OidIsValid(type) || found != type) return BlessTupleDesc(columns);
-  if (known.columns != nullptr) FreeTupleDesc(known.columns);
-  MemoryContext before = MemoryContextSwitchTo(CacheMemoryContext);
-  known.columns = BlessTupleDesc(CreateTupleDescCopy(columns));
-  MemoryContextSwitchTo(before);
-  known.type = type;
-  known.generation = cache_generation;
-  watch_row_type(known.type);
-  return known.columns;
-}
 
 constinit KnownType decision_type{};
 constinit KnownType state_type{};

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "relations.hpp"
+#include "table_row.hpp"
 
 #include "pg.hpp"
 
@@ -25,27 +26,7 @@ struct LimitColumns {
 constexpr LimitColumns current_columns{4, 5, 10, 16, 17, 18, 19, 20, 21};
 constexpr LimitColumns former_columns{3, 4, 5, 6, 7, 8, 9, 10, 11};
 
-struct Row {
-  TupleTableSlot* slot;
-
-  Datum datum(AttrNumber column, bool* is_null = nullptr) const {
-    bool ignored;
-    return slot_getattr(slot, column, is_null == nullptr ? &ignored : is_null);
-  }
-  int64 integer(AttrNumber column) const { return DatumGetInt64(datum(column)); }
-  bool boolean(AttrNumber column) const { return DatumGetBool(datum(column)); }
-  bool is_null(AttrNumber column) const {
-    bool null;
-    datum(column, &null);
-    return null;
-  }
-  std::string_view string(AttrNumber column) const {
-    auto* value = DatumGetTextPP(datum(column));
-    return {VARDATA_ANY(value), static_cast<std::size_t>(VARSIZE_ANY_EXHDR(value))};
-  }
-};
-
-Kind kind_of(const Row& row, const LimitColumns& c) {
+Kind kind_of(const TableRow& row, const LimitColumns& c) {
   const std::string_view kind = row.string(c.kind);
   if (kind == "token_bucket") return Kind::token_bucket;
   if (kind == "leaky_bucket") return Kind::leaky_bucket;
@@ -55,7 +36,7 @@ Kind kind_of(const Row& row, const LimitColumns& c) {
   return style;
 }
 
-Limit limit_of(const Row& row, const LimitColumns& c) {
+Limit limit_of(const TableRow& row, const LimitColumns& c) {
   Limit limit{.kind = kind_of(row, c),
               .scale = DatumGetInt16(row.datum(c.scale)),
               .capacity = row.integer(c.units),
@@ -70,7 +51,7 @@ Limit limit_of(const Row& row, const LimitColumns& c) {
   return limit;
 }
 
-void fill(Definition& definition, const Row& row) {
+void fill(Definition& definition, const TableRow& row) {
   definition.limit_id = DatumGetInt32(row.datum(1));
   definition.version = DatumGetInt32(row.datum(3));
   definition.limit = limit_of(row, current_columns);
@@ -80,29 +61,6 @@ void fill(Definition& definition, const Row& row) {
   definition.paused_until = row.integer(15);
 }
 
-template <class Use>
-bool look_once(Relation table, Relation index, ScanKey keys, int key_count, Use& use) {
-  IndexScanDesc scan = index_beginscan(table, index, SnapshotSelf, key_count, 0);
-  index_rescan(scan, keys, key_count, nullptr, 0);
-  TupleTableSlot* slot = table_slot_create(table, nullptr);
-  const bool found = index_getnext_slot(scan, ForwardScanDirection, slot);
-  if (found) use(Row{slot});
-  ExecDropSingleTupleTableSlot(slot);
-  index_endscan(scan);
-  return found;
-}
-
-// Runs `use` on the row that an index finds for `keys`, as committed now; false if there is none. Without a snapshot, as buckets are
-// read: one would not be allowed in a parallel query, and would take part in serialization conflicts. A row that is replaced at this very
-// moment can be missed, so it is looked for again before it is said not to exist.
-template <class Use>
-bool with_row(Relation table, Relation index, ScanKey keys, int key_count, Use use) {
-  for (int looks = 0; looks < 3; ++looks) {
-    if (look_once(table, index, keys, key_count, use)) return true;
-  }
-  return false;
-}
-
 bool load(std::string_view name, Definition& definition) {
   const Relations& ours = relations();
   Relation table = table_open(ours.limits, AccessShareLock);
@@ -110,7 +68,7 @@ bool load(std::string_view name, Definition& definition) {
   ScanKeyData key;
   ScanKeyEntryInitialize(&key, 0, 1, BTEqualStrategyNumber, InvalidOid, C_COLLATION_OID, F_TEXTEQ,
                          PointerGetDatum(cstring_to_text_with_len(name.data(), static_cast<int>(name.size()))));
-  const bool found = with_row(table, index, &key, 1, [&](Row row) { fill(definition, row); });
+  const bool found = with_row(table, index, &key, 1, [&](TableRow row) { fill(definition, row); });
   index_close(index, AccessShareLock);
   table_close(table, AccessShareLock);
   return found;
@@ -154,7 +112,7 @@ FormerDefinition former_definition(int32 limit_id, int32 version) {
   ScanKeyInit(&keys[0], 1, BTEqualStrategyNumber, F_INT4EQ, Int32GetDatum(limit_id));
   ScanKeyInit(&keys[1], 2, BTEqualStrategyNumber, F_INT4EQ, Int32GetDatum(version));
   FormerDefinition former{};
-  const bool found = with_row(table, index, keys, 2, [&](Row row) {
+  const bool found = with_row(table, index, keys, 2, [&](TableRow row) {
     former.limit = limit_of(row, former_columns);
     inherit_from_text(row.string(12), former.inherit);
     former.ended_at = row.integer(13);

@@ -1,5 +1,7 @@
 #include "errors.hpp"
 
+#include "settings.hpp"
+
 #include "pg.hpp"
 
 namespace taskq::pg {
@@ -50,6 +52,17 @@ void raise_unknown(std::string_view name) {
   ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("rate limit \"%s\" does not exist", shown(name)),
                   errdetail("No limit of this name is registered."),
                   errhint("Register it, for example with taskq.register_token_bucket(), or look into taskq.rate_limits.")));
+}
+
+void raise_unknown_reservation(std::string_view name) {
+  ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("reservation \"%s\" does not exist", shown(name)),
+                  errdetail("No reservation of this name is registered."),
+                  errhint("Register it with taskq.register_reservation(), or look into taskq.reservations.")));
+}
+
+void raise_reservation_in_use(const char* name) {
+  ereport(ERROR, (errcode(ERRCODE_LOCK_NOT_AVAILABLE), errmsg("reservation \"%s\" is in use by another transaction", name),
+                  errdetail("Waited %d ms.", lock_timeout), errhint("Try again, or raise taskq_ratelimit.lock_timeout.")));
 }
 
 void raise_definition(DefinitionError error, const char* value) {

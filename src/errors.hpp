@@ -18,6 +18,12 @@ namespace taskq::pg {
 // No limit of this name (42704).
 [[noreturn]] void raise_unknown(std::string_view name);
 
+// No reservation of this name (42704).
+[[noreturn]] void raise_unknown_reservation(std::string_view name);
+
+// Another transaction has it in hand, and the time is up (55P03).
+[[noreturn]] void raise_reservation_in_use(const char* name);
+
 // A definition that breaks a rule (22023); `value` describes what was given.
 [[noreturn]] void raise_definition(ratelimit::DefinitionError error, const char* value);
 

@@ -8,12 +8,19 @@ namespace {
 
 constinit Relations known;
 constinit bool known_is_valid = false;
-constinit Oid watched_types[2]{};  // the relations of row types
+constinit Oid watched_types[4]{};  // the relations of row types, newest first
+
+bool is_watched_type(Oid relation) {
+  for (const Oid type : watched_types) {
+    if (relation == type) return true;
+  }
+  return false;
+}
 
 bool is_ours(Oid relation) {
   return relation == InvalidOid || relation == known.limits || relation == known.buckets || relation == known.entries ||
-         relation == known.buckets_key || relation == known.entries_key || relation == watched_types[0] ||
-         relation == watched_types[1];
+         relation == known.buckets_key || relation == known.entries_key || relation == known.reservations ||
+         relation == known.slots || relation == known.slots_key || is_watched_type(relation);
 }
 
 void forget(Datum, Oid relation) {
@@ -46,6 +53,11 @@ const Relations& relations() {
   known.entries = find("rate_limit_window_entries", schema);
   known.entries_key = find("rate_limit_window_entries_pkey", schema);
   known.entry_sequence = find("rate_limit_bucket_id", schema);
+  known.reservations = find("reservations", schema);
+  known.reservations_by_name = find("reservations_name_key", schema);
+  known.slots = find("reservation_slots", schema);
+  known.slots_key = find("reservation_slots_pkey", schema);
+  known.fence_sequence = find("reservation_fence", schema);
   known_is_valid = true;
   return known;
 }
@@ -60,13 +72,14 @@ void watch_relations() { CacheRegisterRelcacheCallback(forget, Datum{0}); }
 
 void watch_row_type(Oid type) {
   const Oid relation = get_typ_typrelid(type);
-  if (relation == watched_types[0] || relation == watched_types[1]) return;
-  watched_types[1] = watched_types[0];
+  if (is_watched_type(relation)) return;
+  for (int i = 3; i > 0; --i) watched_types[i] = watched_types[i - 1];
   watched_types[0] = relation;
 }
 
 OpenTable open_buckets(LOCKMODE mode) { return open(known.buckets, known.buckets_key, mode); }
 OpenTable open_entries(LOCKMODE mode) { return open(known.entries, known.entries_key, mode); }
+OpenTable open_slots(LOCKMODE mode) { return open(known.slots, known.slots_key, mode); }
 
 void close_table(const OpenTable& open) {
   if (open.opened_key != nullptr) index_close(open.opened_key, NoLock);

@@ -16,6 +16,11 @@ struct Relations {
   Oid entries = InvalidOid;
   Oid entries_key = InvalidOid;
   Oid entry_sequence = InvalidOid;
+  Oid reservations = InvalidOid;
+  Oid reservations_by_name = InvalidOid;
+  Oid slots = InvalidOid;
+  Oid slots_key = InvalidOid;
+  Oid fence_sequence = InvalidOid;
 };
 
 // Looks the tables up, if this has not been done since they last changed. Also takes in what other sessions have committed to
@@ -49,6 +54,7 @@ struct OpenTable {
 
 OpenTable open_buckets(LOCKMODE mode);
 OpenTable open_entries(LOCKMODE mode);
+OpenTable open_slots(LOCKMODE mode);
 void close_table(const OpenTable& open);
 
 }  // namespace taskq::pg

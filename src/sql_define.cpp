@@ -101,11 +101,6 @@ Inherit inherit_arg(FunctionCallInfo fcinfo, int position) {
   raise_invalid("unknown mode of inheritance", psprintf("inherit is \"%s\".", shown(text)), "Modes are consumed, as_is, proportional, additive and reset.");
 }
 
-void check_not_reserved(std::string_view name) {
-  if (!name.starts_with("taskq:")) return;
-  raise_invalid("names that begin with \"taskq:\" are reserved", psprintf("The name is \"%s\".", shown(name)), "Choose another name.");
-}
-
 // The last five arguments of every register_ function: keyed, storage, shadow, replace, inherit.
 Wanted common_args(FunctionCallInfo fcinfo, int first) {
   Wanted wanted;

@@ -11,7 +11,8 @@ namespace {
 
 constexpr const char* looks =
     "taskq.peek(text, text), taskq.remaining(text, text), taskq.reset_after(text, text), taskq.peek_all(), taskq.version(), "
-    "taskq.preview(text, float8, text), taskq.http_headers(taskq.rate_limit_decision)";
+    "taskq.preview(text, float8, text), taskq.http_headers(taskq.rate_limit_decision), "
+    "taskq.peek_reservation(text, text), taskq.peek_reservations()";
 
 constexpr const char* takes =
     "taskq.acquire(text, float8, text), taskq.allow(text, float8, text), taskq.acquire_json(text, float8, text), "
@@ -21,7 +22,9 @@ constexpr const char* takes =
     "taskq.acquire_many(text[], float8[], text[]), taskq.acquire_token_bucket(text, float8, float8, float8, text), "
     "taskq.acquire_leaky_bucket(text, float8, float8, float8, text), "
     "taskq.acquire_sliding_window(text, bigint, interval, text, float8, text), "
-    "taskq.acquire_fixed_window(text, bigint, interval, float8, text)";
+    "taskq.acquire_fixed_window(text, bigint, interval, float8, text), "
+    "taskq.acquire_slot(text, uuid, uuid, text), taskq.release_slot(text, integer, uuid, text, bigint), "
+    "taskq.renew_slot(text, integer, uuid, text, bigint), taskq.renew_slots(uuid)";
 
 constexpr const char* operates =
     "taskq.register_token_bucket(text, float8, float8, float8, interval, boolean, text, boolean, boolean, text), "
@@ -29,7 +32,8 @@ constexpr const char* operates =
     "taskq.register_sliding_window(text, bigint, interval, text, timestamptz, boolean, text, boolean, boolean, text), "
     "taskq.register_fixed_window(text, bigint, interval, timestamptz, boolean, text, boolean, boolean, text), "
     "taskq.drop_rate_limit(text), taskq.reset(text, text), taskq.pause(text, text, timestamptz), taskq.pause(text, timestamptz), "
-    "taskq.resume(text, text), taskq.resume(text), taskq.sweep(), taskq.evict_idle(interval)";
+    "taskq.resume(text, text), taskq.resume(text), taskq.sweep(), taskq.evict_idle(interval), "
+    "taskq.register_reservation(text, integer, interval, boolean, boolean), taskq.drop_reservation(text), taskq.sync_slots(text[])";
 
 void run(const char* statement) {
   const int result = SPI_execute(statement, false, 0);
@@ -57,11 +61,11 @@ SQL_FUNCTION(taskq_grant_usage) {
   set_config_option("search_path", "pg_catalog, pg_temp", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
   SPI_connect();
   run(psprintf("GRANT USAGE ON SCHEMA taskq TO %s", role));
-  run(psprintf("GRANT USAGE ON TYPE taskq.rate_limit_decision, taskq.rate_limit_state TO %s", role));
+  run(psprintf("GRANT USAGE ON TYPE taskq.rate_limit_decision, taskq.rate_limit_state, taskq.slot_decision, taskq.reservation_state TO %s", role));
   grant(looks, role);
   if (client || is_operator) grant(takes, role);
   if (is_operator) grant(operates, role);
-  if (is_operator || monitor) run(psprintf("GRANT SELECT ON taskq.rate_limits, taskq.rate_limit_status TO %s", role));
+  if (is_operator || monitor) run(psprintf("GRANT SELECT ON taskq.rate_limits, taskq.rate_limit_status, taskq.reservations, taskq.reservation_status TO %s", role));
   SPI_finish();
   AtEOXact_GUC(true, settings);
   PG_RETURN_VOID();

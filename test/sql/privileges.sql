@@ -3,7 +3,7 @@ SET timezone = 'UTC'; SET datestyle = 'ISO, MDY'; SET intervalstyle = 'postgres'
 SET client_min_messages = warning;
 SET taskq_ratelimit.test_clock = '1700000000';
 CREATE ROLE regress_taskq_nobody; CREATE ROLE regress_taskq_client; CREATE ROLE regress_taskq_operator; CREATE ROLE regress_taskq_monitor; CREATE ROLE "regress_taskq odd ""name""";
-SELECT taskq.register_token_bucket('tb', 50, 1), taskq.register_sliding_window('log', 50, '1 min'), taskq.register_token_bucket('keyed', 50, 1, keyed => true), taskq.allow('keyed', 1, 'k');
+SELECT taskq.register_token_bucket('tb', 50, 1), taskq.register_sliding_window('log', 50, '1 min'), taskq.register_token_bucket('keyed', 50, 1, keyed => true), taskq.allow('keyed', 1, 'k'), taskq.register_reservation('slots', 1, '1 min');
 
 -- Nothing of the extension is open to everybody: no function, table, sequence, type, not even the schema.
 SELECT count(*) FROM pg_proc WHERE pronamespace = 'taskq'::regnamespace AND (proacl IS NULL OR EXISTS (SELECT FROM aclexplode(proacl) WHERE grantee = 0));
@@ -55,7 +55,10 @@ BEGIN
         'SELECT count(*) FROM taskq.acquire_many(''{tb,log}'')', 'SELECT allowed FROM taskq.acquire_token_bucket(''adhoc tb'', 5, 1)',
         'SELECT allowed FROM taskq.acquire_leaky_bucket(''adhoc lb'', 5, 1)', 'SELECT allowed FROM taskq.acquire_sliding_window(''adhoc sw'', 5, ''1 s'')',
         'SELECT allowed FROM taskq.acquire_fixed_window(''adhoc fw'', 5, ''1 s'')', 'SELECT remaining FROM taskq.peek(''tb'')', 'SELECT taskq.remaining(''tb'')',
-        'SELECT taskq.reset_after(''tb'')', 'SELECT count(*) FROM taskq.peek_all()', 'SELECT taskq.version() IS NOT NULL', 'SELECT taskq.http_headers(d) ->> ''RateLimit-Limit'' FROM taskq.preview(''tb'') AS d'] LOOP
+        'SELECT taskq.reset_after(''tb'')', 'SELECT count(*) FROM taskq.peek_all()', 'SELECT taskq.version() IS NOT NULL', 'SELECT taskq.http_headers(d) ->> ''RateLimit-Limit'' FROM taskq.preview(''tb'') AS d',
+        'SELECT allowed FROM taskq.acquire_slot(''slots'', NULL, ''aaaaaaaa-0000-4000-8000-000000000000'')', 'SELECT taskq.renew_slot(''slots'', 0, ''aaaaaaaa-0000-4000-8000-000000000000'') IS NOT NULL',
+        'SELECT count(*) FROM taskq.renew_slots(''aaaaaaaa-0000-4000-8000-000000000000'')', 'SELECT held FROM taskq.peek_reservation(''slots'')', 'SELECT count(*) FROM taskq.peek_reservations()',
+        'SELECT taskq.release_slot(''slots'', 0, ''aaaaaaaa-0000-4000-8000-000000000000'')'] LOOP
         BEGIN
             EXECUTE call INTO result;
         EXCEPTION WHEN OTHERS THEN
@@ -71,7 +74,9 @@ BEGIN
         'SELECT taskq.register_fixed_window(''new fw'', 5, ''1 s'')', 'SELECT taskq.register_token_bucket(''new tb'', 6, 1, replace => true)', 'SELECT taskq.reset(''tb'')',
         'SELECT taskq.pause(''tb'', ''2023-11-15 00:00+00'')', 'SELECT taskq.resume(''tb'')', 'SELECT taskq.pause(''keyed'', ''2023-11-15 00:00+00'')', 'SELECT taskq.resume(''keyed'')',
         'SELECT taskq.pause(''keyed'', ''k'', ''2023-11-15 00:00+00'')', 'SELECT taskq.resume(''keyed'', ''k'')', 'SELECT versions FROM taskq.sweep()', 'SELECT taskq.evict_idle(''1 day'')',
-        'SELECT taskq.drop_rate_limit(''new fw'')', 'SELECT count(*) > 0 FROM taskq.rate_limits', 'SELECT count(*) > 0 FROM taskq.rate_limit_status'] LOOP
+        'SELECT taskq.drop_rate_limit(''new fw'')', 'SELECT count(*) > 0 FROM taskq.rate_limits', 'SELECT count(*) > 0 FROM taskq.rate_limit_status',
+        'SELECT taskq.register_reservation(''new slots'', 2, ''1 min'')', 'SELECT taskq.register_reservation(''new slots'', 1, ''1 min'', replace => true)', 'SELECT deleted FROM taskq.sync_slots()',
+        'SELECT taskq.drop_reservation(''new slots'')', 'SELECT count(*) > 0 FROM taskq.reservations', 'SELECT count(*) > 0 FROM taskq.reservation_status'] LOOP
         BEGIN
             EXECUTE call INTO result;
         EXCEPTION WHEN OTHERS THEN
@@ -94,6 +99,9 @@ UPDATE taskq.rate_limit_buckets SET used = 0;
 DELETE FROM taskq.rate_limit_refunds;
 INSERT INTO taskq.rate_limits (name) VALUES ('x');
 TRUNCATE taskq.rate_limit_window_entries;
+SELECT * FROM taskq.reservation_slots;
+SELECT * FROM taskq.reservation_status;
+SELECT nextval('taskq.reservation_fence');
 SELECT nextval('taskq.rate_limit_id');
 
 -- Nor can a client set the clock.
@@ -149,6 +157,8 @@ CREATE TEMPORARY TABLE rate_limits (name int);
 CREATE TEMPORARY TABLE rate_limit_buckets (name int);
 CREATE TEMPORARY TABLE rate_limit_window_entries (name int);
 CREATE TEMPORARY TABLE rate_limit_refunds (name int);
+CREATE TEMPORARY TABLE reservations (name int);
+CREATE TEMPORARY TABLE reservation_slots (name int);
 CREATE TEMPORARY TABLE pg_class (name int);
 CREATE TEMPORARY TABLE pg_proc (name int);
 SET search_path = evil, pg_temp, taskq, pg_catalog;
@@ -176,3 +186,4 @@ DROP SCHEMA evil CASCADE;
 DROP OWNED BY regress_taskq_nobody, regress_taskq_client, regress_taskq_operator, regress_taskq_monitor, "regress_taskq odd ""name""";
 DROP ROLE regress_taskq_nobody, regress_taskq_client, regress_taskq_operator, regress_taskq_monitor, "regress_taskq odd ""name""";
 SELECT count(*) > 0 AS dropped FROM (SELECT taskq.drop_rate_limit(name)::text FROM taskq.rate_limits) AS s;
+SELECT taskq.drop_reservation('slots');

@@ -14,6 +14,7 @@ $primary->safe_psql('postgres', "
 	SELECT taskq.register_token_bucket('quota', 10, 0);
 	SELECT taskq.register_sliding_window('log', 3, '1 day');
 	SELECT taskq.register_token_bucket('keyed', 5, 0, keyed => true);
+	SELECT taskq.register_reservation('slots', 2, '1 day'), taskq.acquire_slot('slots', NULL, NULL);
 	SELECT taskq.acquire('quota', 4), taskq.acquire('log'), taskq.acquire('keyed', 2, 'a');");
 $primary->backup('copy');
 my $standby = PostgreSQL::Test::Cluster->new('standby');
@@ -23,6 +24,8 @@ $primary->safe_psql('postgres', "SELECT taskq.acquire('quota')");
 $primary->wait_for_catchup($standby, 'replay', $primary->lsn('write'));
 
 my %looks = (
+	"SELECT held, free FROM taskq.peek_reservation('slots')"             => '1|1',
+	"SELECT held, free FROM taskq.reservation_status"                    => '1|1',
 	"SELECT remaining, is_exhausted FROM taskq.peek('quota')"            => '5|f',
 	"SELECT taskq.remaining('log')"                                      => '2',
 	"SELECT taskq.reset_after('quota') IS NULL"                          => 't',
@@ -35,6 +38,8 @@ my %looks = (
 is($standby->safe_psql('postgres', $_), $looks{$_}, "on the standby: $_") foreach sort keys %looks;
 
 my @takes = (
+	"SELECT taskq.acquire_slot('slots', NULL, NULL)", "SELECT taskq.release_slot('slots', 0, fence => 1)",
+	"SELECT taskq.renew_slot('slots', 0, fence => 1)", "SELECT taskq.sync_slots()",
 	"SELECT taskq.acquire('quota')",         "SELECT taskq.allow('quota')",
 	"SELECT taskq.require('quota')",         "SELECT taskq.reserve('quota')",
 	"SELECT taskq.charge('quota')",          "SELECT taskq.refund('quota', 1)",

@@ -1,0 +1,198 @@
+#include "reservation_define.hpp"
+
+#include "clock.hpp"
+#include "errors.hpp"
+#include "owner.hpp"
+#include "relations.hpp"
+#include "row_wait.hpp"
+#include "slot_lock.hpp"
+#include "slot_store.hpp"
+
+#include "pg.hpp"
+
+namespace taskq::pg {
+
+using ratelimit::Micros;
+
+namespace {
+
+// One definer of a name at a time, until its transaction ends, as in define.cpp.
+void lock_name(std::string_view name) {
+  const uint32 hash = hash_bytes(reinterpret_cast<const unsigned char*>(name.data()), static_cast<int>(name.size()));
+  LockDatabaseObject(relations().reservations, hash, 0, ExclusiveLock);
+}
+
+void lock_to_change(const Reservation& reservation) {
+  if (!lock_reservation(reservation.reservation_id, ExclusiveLock)) raise_reservation_in_use(reservation.name);
+}
+
+// A slot whose row has to change.
+struct Misfit {
+  std::string_view key;
+  int32 index;
+};
+
+struct Misfits {
+  Misfit* list;
+  int count;
+  int room;
+};
+
+void add(Misfits& misfits, std::string_view key, int32 index) {
+  if (misfits.count > 0 && misfits.list[misfits.count - 1].index == index && misfits.list[misfits.count - 1].key == key) return;
+  if (misfits.count == misfits.room) {
+    misfits.room *= 2;
+    misfits.list = static_cast<Misfit*>(repalloc_huge(misfits.list, sizeof(Misfit) * static_cast<Size>(misfits.room)));
+  }
+  misfits.list[misfits.count++] = {{pnstrdup(key.data(), key.size()), key.size()}, index};
+}
+
+bool is_wanted(const Reservation& reservation, std::string_view key, int32 index) { return index < slots_under(reservation, key); }
+
+Misfits find_misfits(OpenTable& slots, const Reservation& reservation) {
+  Misfits misfits{.list = static_cast<Misfit*>(palloc(sizeof(Misfit) * 64)), .count = 0, .room = 64};
+  const SlotScan scan = begin_reservation_scan(slots, reservation.reservation_id);
+  FoundRow found;
+  while (next_slot(scan, slots, ForwardScanDirection, found)) {
+    CHECK_FOR_INTERRUPTS();
+    const SlotRow row = slot_row(found.row);
+    const std::string_view key = slot_key(found.row);
+    if (!is_wanted(reservation, key, row.slot_index) || (found.exists && row.surplus)) add(misfits, key, row.slot_index);
+    heap_freetuple(found.row);
+  }
+  end_slot_scan(scan);
+  return misfits;
+}
+
+enum class Held : uint8 { keep, drop };
+
+// Changes one live version as the definition wants it. False if somebody else was faster.
+bool fit(OpenTable& slots, bool wanted, const FoundRow& found, Held held, SyncCounts& counts) {
+  SlotRow row = slot_row(found.row);
+  const bool lives = row.lease_expires_at > clock_now() && held == Held::keep;
+  if (!wanted && !lives) {
+    const bool deleted = delete_slot(slots, found);
+    counts.deleted += deleted;
+    return deleted;
+  }
+  if (row.surplus == wanted) {
+    row.surplus = !wanted;
+    if (!replace_slot(slots, found, row)) return false;
+  }
+  counts.skipped_held += !wanted;
+  return true;
+}
+
+void fit_misfit(OpenTable& slots, const Reservation& reservation, const Misfit& misfit, Held held, SyncCounts& counts) {
+  Patience patience{};
+  for (;;) {
+    CHECK_FOR_INTERRUPTS();
+    const FoundRow found = find_slot(slots, {reservation.reservation_id, misfit.key}, misfit.index, true);
+    const VersionKind kind = found.version.kind;
+    if (!found.exists && kind != VersionKind::arriving) return;
+    if (kind != VersionKind::live) {
+      if (!wait_for_other(patience, found.version, slots.table, &found.row->t_self)) raise_reservation_in_use(reservation.name);
+      continue;
+    }
+    if (fit(slots, is_wanted(reservation, misfit.key, misfit.index), found, held, counts)) return;
+  }
+}
+
+// REQUIRES: the lock of the reservation is held, and stays so until the transaction ends.
+SyncCounts fit_slots(const Reservation& reservation, Held held) {
+  OpenTable slots = open_slots(RowExclusiveLock);
+  SyncCounts counts;
+  const Misfits misfits = find_misfits(slots, reservation);
+  for (int i = 0; i < misfits.count; ++i) fit_misfit(slots, reservation, misfits.list[i], held, counts);
+  close_table(slots);
+  return counts;
+}
+
+int64 insert_missing(const Reservation& reservation) {
+  if (reservation.keyed) return 0;
+  Oid types[] = {INT4OID, INT4OID};
+  Datum values[] = {Int32GetDatum(reservation.reservation_id), Int32GetDatum(reservation.slots)};
+  return static_cast<int64>(run_as_owner(
+      "INSERT INTO taskq.reservation_slots (reservation_id, slot_index, key) SELECT $1, i, '' FROM generate_series(0, $2 - 1) AS i "
+      "WHERE NOT EXISTS (SELECT FROM taskq.reservation_slots AS s WHERE s.reservation_id = $1 AND s.key = '' AND s.slot_index = i) "
+      "ON CONFLICT DO NOTHING", 2, types, values, nullptr));
+}
+
+SyncCounts bring_in_line(const Reservation& reservation) {
+  SyncCounts counts = fit_slots(reservation, Held::keep);
+  counts.inserted = insert_missing(reservation);
+  return counts;
+}
+
+Interval* lease_interval(Micros lease) {
+  auto* interval = static_cast<Interval*>(palloc0(sizeof(Interval)));
+  interval->time = lease;
+  return interval;
+}
+
+constexpr const char* insertion =
+    "INSERT INTO taskq.reservations (name, slots, lease, lease_us, keyed, changed_at) VALUES ($1, $2, $3, $4, $5, $6)";
+constexpr const char* change =
+    "UPDATE taskq.reservations SET slots = $2, lease = $3, lease_us = $4, keyed = $5, changed_at = $6, version = version + 1 WHERE name = $1";
+
+void write(const char* statement, const WantedReservation& wanted) {
+  Oid types[] = {TEXTOID, INT4OID, INTERVALOID, INT8OID, BOOLOID, TIMESTAMPTZOID};
+  Datum values[] = {PointerGetDatum(cstring_to_text_with_len(wanted.name.data(), static_cast<int>(wanted.name.size()))),
+                    Int32GetDatum(wanted.slots), IntervalPGetDatum(lease_interval(wanted.lease)), Int64GetDatum(wanted.lease),
+                    BoolGetDatum(wanted.keyed), TimestampTzGetDatum(clock_now())};
+  run_as_owner(statement, 6, types, values, nullptr);
+}
+
+bool is_same(const WantedReservation& wanted, const Reservation& present) {
+  return wanted.slots == present.slots && wanted.lease == present.lease && wanted.keyed == present.keyed;
+}
+
+const char* definition_text(int32 slots, Micros lease, bool keyed) {
+  return psprintf("%d slots, lease of %s seconds%s", slots, number_text(static_cast<double>(lease) / 1e6), keyed ? ", keyed" : "");
+}
+
+[[noreturn]] void raise_other_definition(const WantedReservation& wanted, const Reservation& present) {
+  ereport(ERROR, (errcode(ERRCODE_DUPLICATE_OBJECT), errmsg("reservation \"%s\" is registered with another definition", present.name),
+                  errdetail("Registered: %s. Asked for: %s.", definition_text(present.slots, present.lease, present.keyed),
+                            definition_text(wanted.slots, wanted.lease, wanted.keyed)),
+                  errhint("Register it with replace => true to change it; leases that live are kept.")));
+}
+
+}  // namespace
+
+bool define_reservation(const WantedReservation& wanted) {
+  const Reservation* present = find_reservation(wanted.name);
+  if (present != nullptr && is_same(wanted, *present)) return false;
+  lock_name(wanted.name);
+  present = find_reservation(wanted.name);
+  if (present == nullptr) {
+    write(insertion, wanted);
+  } else {
+    if (is_same(wanted, *present)) return false;
+    if (!wanted.replace) raise_other_definition(wanted, *present);
+    lock_to_change(Reservation{*present});
+    write(change, wanted);
+  }
+  bring_in_line(needed_reservation(wanted.name));
+  return true;
+}
+
+SyncCounts sync_reservation(std::string_view name) {
+  lock_name(name);
+  const Reservation reservation = needed_reservation(name);
+  lock_to_change(reservation);
+  return bring_in_line(reservation);
+}
+
+void drop_reservation(std::string_view name) {
+  lock_name(name);
+  Reservation reservation = needed_reservation(name);
+  lock_to_change(reservation);
+  Oid types[] = {INT4OID};
+  Datum values[] = {Int32GetDatum(reservation.reservation_id)};
+  run_as_owner("DELETE FROM taskq.reservations WHERE reservation_id = $1", 1, types, values, nullptr);
+  reservation.slots = 0;
+  fit_slots(reservation, Held::drop);
+}
+
+}  // namespace taskq::pg

@@ -1,0 +1,43 @@
+#include "slot_lock.hpp"
+
+#include "relations.hpp"
+#include "settings.hpp"
+
+#include "pg.hpp"
+
+namespace taskq::pg {
+
+namespace {
+
+constexpr long nap = 200;  // microseconds
+
+LOCKTAG tag_of(int32 reservation_id) {
+  LOCKTAG tag;
+  SET_LOCKTAG_OBJECT(tag, MyDatabaseId, relations().slots, static_cast<uint32>(reservation_id), 0);
+  return tag;
+}
+
+bool is_due(TimestampTz started) {
+  return lock_timeout != 0 && GetCurrentTimestamp() - started >= TimestampTz{lock_timeout} * 1000;
+}
+
+}  // namespace
+
+bool lock_reservation(int32 reservation_id, LOCKMODE mode) {
+  const LOCKTAG tag = tag_of(reservation_id);
+  const TimestampTz started = GetCurrentTimestamp();
+  while (LockAcquire(&tag, mode, false, true) == LOCKACQUIRE_NOT_AVAIL) {
+    CHECK_FOR_INTERRUPTS();
+    if (is_due(started)) return false;
+    pg_usleep(nap);
+  }
+  AcceptInvalidationMessages();  // the definition may have been changed under the lock
+  return true;
+}
+
+void unlock_reservation(int32 reservation_id, LOCKMODE mode) {
+  const LOCKTAG tag = tag_of(reservation_id);
+  LockRelease(&tag, mode, false);
+}
+
+}  // namespace taskq::pg

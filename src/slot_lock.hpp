@@ -1,0 +1,14 @@
+// The lock of one reservation, see rule (6) in slot_store.hpp. Asked for again and again instead of queued for: so it never takes part
+// in a deadlock, and nobody waits longer than taskq_ratelimit.lock_timeout.
+#pragma once
+
+#include "pg.hpp"
+
+namespace taskq::pg {
+
+// False if the time is up. Afterwards find_reservation() tells the definition in force. Held until the transaction ends, or unlocked.
+bool lock_reservation(int32 reservation_id, LOCKMODE mode);
+
+void unlock_reservation(int32 reservation_id, LOCKMODE mode);
+
+}  // namespace taskq::pg

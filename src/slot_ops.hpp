@@ -1,0 +1,48 @@
+// What can be done with slots. Each function runs the protocol of slot_store.hpp.
+#pragma once
+
+#include "reservations.hpp"
+#include "taskq_ratelimit/micros.hpp"
+
+#include "pg.hpp"
+
+namespace taskq::pg {
+
+enum class SlotReason : uint8 { ok, full, timed_out };
+
+struct SlotAnswer {
+  bool allowed = false;
+  SlotReason reason = SlotReason::full;
+  int32 slot_index = 0;
+  int64 fence = 0;
+  TimestampTz lease_expires_at = 0;
+  ratelimit::Micros retry_after = 0;
+};
+
+// Takes a free slot, if there is one. Raises 42704 for an unknown reservation, 22023 for a key it does not take. All zeros for `job`
+// and `worker` mean none.
+SlotAnswer take_slot(std::string_view name, std::string_view key, const pg_uuid_t& job, const pg_uuid_t& worker);
+
+// Which lease is meant: that of this worker, or with this fence, or both.
+struct Holder {
+  const pg_uuid_t* worker = nullptr;
+  bool has_fence = false;
+  int64 fence = 0;
+};
+
+// Ends the lease of one slot. False, and nothing changed, if the holder does not hold it now. Raises 55P03 if another transaction
+// has the slot in hand for too long.
+bool free_slot(std::string_view name, std::string_view key, int32 index, const Holder& holder);
+
+// Renews the lease of one slot from now on; `end` is its new end. False as above.
+bool extend_slot(std::string_view name, std::string_view key, int32 index, const Holder& holder, TimestampTz& end);
+
+// Counts as committed now (or changed by this transaction).
+struct SlotCounts {
+  Reservation reservation;
+  int32 held = 0;
+  TimestampTz first_end = DT_NOEND;  // of the leases that live
+};
+SlotCounts count_slots(std::string_view name, std::string_view key);
+
+}  // namespace taskq::pg

@@ -1,0 +1,220 @@
+// Taking a slot.
+#include "clock.hpp"
+#include "settings.hpp"
+#include "slot_hint.hpp"
+#include "slot_lock.hpp"
+#include "slot_ops.hpp"
+#include "slot_survey.hpp"
+
+#include "pg.hpp"
+
+namespace taskq::pg {
+
+using ratelimit::Micros;
+
+namespace {
+
+constexpr int32 most_probes = 16;  // of single slots, before all are looked at
+constexpr Micros pause_after_timeout = 1000;
+
+// The reservation in which this backend last met surplus slots: there it counts at once.
+constinit int32 counted_reservation = 0;
+
+struct Taking {
+  OpenTable slots;
+  Reservation reservation;
+  std::string_view key;
+  const pg_uuid_t& job;
+  const pg_uuid_t& worker;
+  SlotAnswer answer;
+  bool timed_out = false;  // the lock of the reservation was not to be had
+
+  SlotName name() const { return {reservation.reservation_id, key}; }
+};
+
+void occupy(const Taking& t, SlotRow& row, TimestampTz now) {
+  row.fence = next_fence();
+  row.acquired_at = now;
+  row.lease_expires_at = ratelimit::saturating_add(now, t.reservation.lease);
+  row.job_id = t.job;
+  row.worker_id = t.worker;
+}
+
+void allow(Taking& t, const SlotRow& row) {
+  t.answer = {.allowed = true, .reason = SlotReason::ok, .slot_index = row.slot_index, .fence = row.fence,
+              .lease_expires_at = row.lease_expires_at};
+}
+
+void deny(Taking& t, SlotReason reason, Micros retry_after) {
+  t.answer = {.allowed = false, .reason = reason, .retry_after = retry_after < 1 ? 1 : retry_after};
+}
+
+// True if the number still means a slot. REQUIRES: the lock of the reservation is held.
+bool is_in_force(const Taking& t, int32 index) {
+  const Reservation* now = find_reservation(t.reservation.name);
+  return now != nullptr && now->reservation_id == t.reservation.reservation_id && index < slots_under(*now, t.key);
+}
+
+// A slot that was never used.
+bool take_new(Taking& t, int32 index) {
+  if (!lock_reservation(t.reservation.reservation_id, ShareLock)) return t.timed_out = true, false;
+  bool taken = false;
+  if (is_in_force(t, index)) {
+    SlotRow row{};
+    row.reservation_id = t.reservation.reservation_id;
+    row.slot_index = index;
+    occupy(t, row, clock_now());
+    taken = insert_slot(t.slots, t.key, row);
+    if (taken) allow(t, row);
+  }
+  unlock_reservation(t.reservation.reservation_id, ShareLock);
+  return taken;
+}
+
+bool take(Taking& t, int32 index) {
+  const FoundRow found = find_slot(t.slots, t.name(), index, true);
+  if (!found.exists) return found.version.kind != VersionKind::arriving && take_new(t, index);
+  if (found.version.kind != VersionKind::live) return false;
+  SlotRow row = slot_row(found.row);
+  const TimestampTz now = clock_now();
+  if (row.surplus || row.lease_expires_at > now) return false;
+  occupy(t, row, now);
+  if (!replace_slot(t.slots, found, row)) return false;
+  allow(t, row);
+  return true;
+}
+
+int32 random_slot(int32 count) {
+  return static_cast<int32>(pg_prng_uint64_range(&pg_global_prng_state, 0, static_cast<uint64>(count - 1)));
+}
+
+// Tries single slots: first the one that this backend gave back last, then others at random, or all if there are few.
+bool probe(Taking& t) {
+  const int32 count = slots_under(t.reservation, t.key), hint = hinted_slot(t.reservation.reservation_id);
+  const int32 first = hint >= 0 && hint < count ? hint : random_slot(count);
+  for (int32 i = 0; i < most_probes && i < count && !t.timed_out; ++i) {
+    if (take(t, count <= most_probes || i == 0 ? (first + i) % count : random_slot(count))) return true;
+  }
+  return false;
+}
+
+// Tries every slot that a look at all of them found free.
+bool take_one_of(Taking& t, const Survey& survey, bool& any_free) {
+  const int32 first = random_slot(survey.slots);
+  for (int32 i = 0; i < survey.slots && !t.timed_out; ++i) {
+    const int32 index = (first + i) % survey.slots;
+    if (survey.seen[index].held) continue;
+    any_free = true;
+    if (take(t, index)) return true;
+  }
+  return false;
+}
+
+enum class Outcome : uint8 { taken, denied, again };
+
+void deny_full(Taking& t, const Survey& survey, int32 most) {
+  // A slot that is being taken will have its lease from about now.
+  const TimestampTz now = clock_now();
+  deny(t, SlotReason::full, end_of_excess(survey, most, now + t.reservation.lease) - now);
+}
+
+// Rule (4), for slots that the first look saw held.
+Outcome look_again(Taking& t, const Survey& first) {
+  const Survey second = survey_slots(t.slots, t.reservation, t.key);
+  const bool full = all_held_between(first, second);
+  if (full) deny_full(t, second, second.held > 0 ? second.held - 1 : 0);
+  free_survey(second);
+  return full ? Outcome::denied : Outcome::again;
+}
+
+Outcome look_at_all(Taking& t) {
+  bool any_free = false;
+  const Survey first = survey_slots(t.slots, t.reservation, t.key);
+  Outcome outcome = Outcome::again;
+  if (first.surplus > 0) {
+    counted_reservation = t.reservation.reservation_id;
+  } else if (take_one_of(t, first, any_free)) {
+    outcome = Outcome::taken;
+  } else if (!any_free) {
+    outcome = look_again(t, first);
+  }
+  free_survey(first);
+  return outcome;
+}
+
+// Deletes surplus slots whose leases have ended.
+void drop_ended_surplus(Taking& t) {
+  const SlotScan scan = begin_slot_scan(t.slots, t.name());
+  FoundRow found;
+  while (next_slot(scan, t.slots, BackwardScanDirection, found)) {
+    if (!found.exists) continue;
+    const SlotRow row = slot_row(found.row);
+    if (!row.surplus) break;
+    if (row.lease_expires_at <= clock_now() && found.version.kind == VersionKind::live) delete_slot(t.slots, found);
+  }
+  end_slot_scan(scan);
+}
+
+// Rule (5). REQUIRES: the lock of the reservation is held, and its definition is in force.
+Outcome take_counted(Taking& t) {
+  bool any_free = false;
+  drop_ended_surplus(t);
+  const Survey survey = survey_slots(t.slots, t.reservation, t.key);
+  if (survey.surplus == 0) counted_reservation = 0;
+  if (survey.surplus == 0) return Outcome::again;
+  const int32 in_use = survey.held + survey.taking;
+  if (in_use >= survey.slots) return deny_full(t, survey, survey.slots - 1 - survey.taking), Outcome::denied;
+  return take_one_of(t, survey, any_free) ? Outcome::taken : Outcome::again;
+}
+
+Outcome count_and_take(Taking& t) {
+  const int32 reservation_id = t.reservation.reservation_id;
+  if (!lock_reservation(reservation_id, ExclusiveLock)) return t.timed_out = true, Outcome::again;
+  t.reservation = needed_reservation(t.reservation.name);
+  Outcome outcome = Outcome::again;
+  if (t.reservation.reservation_id == reservation_id && slots_under(t.reservation, t.key) > 0) outcome = take_counted(t);
+  unlock_reservation(reservation_id, ExclusiveLock);
+  return outcome;
+}
+
+// Undoes what take() did.
+void give_back(Taking& t) {
+  const FoundRow found = find_slot(t.slots, t.name(), t.answer.slot_index, false);
+  if (!found.exists) elog(ERROR, "slot %d vanished while it was taken", t.answer.slot_index);
+  SlotRow row = slot_row(found.row);
+  row.lease_expires_at = DT_NOBEGIN;
+  row.job_id = row.worker_id = pg_uuid_t{};
+  if (!replace_slot(t.slots, found, row)) elog(ERROR, "slot %d cannot be given back", t.answer.slot_index);
+}
+
+Outcome one_look(Taking& t) {
+  if (counted_reservation == t.reservation.reservation_id) return count_and_take(t);
+  Outcome outcome = probe(t) ? Outcome::taken : t.timed_out ? Outcome::again : look_at_all(t);
+  if (outcome == Outcome::taken && has_surplus(t.slots, t.name())) {
+    give_back(t);
+    counted_reservation = t.reservation.reservation_id;
+    outcome = Outcome::again;
+  }
+  return outcome;
+}
+
+}  // namespace
+
+SlotAnswer take_slot(std::string_view name, std::string_view key, const pg_uuid_t& job, const pg_uuid_t& worker) {
+  Taking t{.slots = {}, .reservation = needed_reservation(name), .key = key, .job = job, .worker = worker, .answer = {}};
+  t.slots = open_slots(RowExclusiveLock);
+  for (;;) {
+    check_key(t.reservation, key);
+    if (one_look(t) != Outcome::again) break;
+    CHECK_FOR_INTERRUPTS();
+    if (t.timed_out) {
+      deny(t, SlotReason::timed_out, pause_after_timeout);
+      break;
+    }
+    t.reservation = needed_reservation(name);  // it may have changed
+  }
+  close_table(t.slots);
+  return t.answer;
+}
+
+}  // namespace taskq::pg
