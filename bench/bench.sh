@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Ours beside SELECT 1 and the two shapes people write by hand, on a private server of this machine.
 #
-#   bench.sh [async] [sync] [log] [snapshot]      all sections without arguments
+#   bench.sh [async] [sync] [log] [slots] [snapshot]      all sections without arguments
 #
 # ROUNDS (5), SECONDS_EACH (3) and CLIENTS (8) can be set. What is compared runs in turn, round by round; medians and ratios of medians
 # are printed. Ratios are what to read: absolute figures change from machine to machine and from hour to hour.
@@ -73,6 +73,17 @@ run_log() {
   server_stop
 }
 
+run_slots() {
+  echo "== acquire and release a slot of 10 and of 10 000, synchronous_commit off"
+  begin off
+  local before
+  before=$(psql -qXAt -c "SELECT pg_relation_size('taskq.reservation_slots') / 8192")
+  measure slots_10 slots_10000
+  echo "  pages of reservation_slots: $before before, $(psql -qXAt -c "SELECT pg_relation_size('taskq.reservation_slots') / 8192") after"
+  ratio slots_10 slots_10000 "time at 10 000 over time at 10; goal at most 2"
+  server_stop
+}
+
 # Calls per second in the first and the last 5 of 40 s while one snapshot stays open.
 under_old_snapshot() {
   psql -qX -c "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM taskq.rate_limits; SELECT pg_sleep(43)" > /dev/null &
@@ -90,4 +101,4 @@ run_snapshot() {
   server_stop
 }
 
-for section in ${*:-async sync log snapshot}; do "run_$section"; done
+for section in ${*:-async sync log slots snapshot}; do "run_$section"; done

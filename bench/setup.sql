@@ -8,6 +8,9 @@ SELECT taskq.acquire('denied');
 -- The same pace at limits 10 000 times apart.
 SELECT taskq.register_sliding_window('log_100', 100, '10 ms', style => 'log');
 SELECT taskq.register_sliding_window('log_1000000', 1000000, '100 s', style => 'log');
+-- Slots, few and many; always some are free.
+SELECT taskq.register_reservation('slots_10', 10, '1 min');
+SELECT taskq.register_reservation('slots_10000', 10000, '1 min');
 
 CREATE SCHEMA bench;
 CREATE TABLE bench.upsert (key text PRIMARY KEY, tokens float8 NOT NULL, at timestamptz NOT NULL) WITH (fillfactor = 50);

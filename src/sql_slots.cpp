@@ -3,7 +3,9 @@
 #include "decision_row.hpp"
 #include "errors.hpp"
 #include "owner.hpp"
+#include "relations.hpp"
 #include "row_type.hpp"
+#include "slot_leases.hpp"
 #include "slot_ops.hpp"
 #include "sql_function.hpp"
 #include "uuid.hpp"
@@ -63,19 +65,26 @@ Datum slot_datum(FunctionCallInfo fcinfo, const SlotAnswer& answer, std::string_
 }
 
 // One lease of a worker: renewed, or reported as lost.
-void put_renewed(ReturnSetInfo* result, HeapTuple row, TupleDesc columns, const Holder& worker) {
-  bool null;
-  const Datum name = SPI_getbinval(row, columns, 1, &null), key = SPI_getbinval(row, columns, 2, &null);
-  const int32 index = DatumGetInt32(SPI_getbinval(row, columns, 3, &null));
-  const Datum fence = SPI_getbinval(row, columns, 4, &null);
-  TimestampTz end = DatumGetTimestampTz(SPI_getbinval(row, columns, 5, &null));
-  const Holder holder{.worker = worker.worker, .has_fence = true, .fence = DatumGetInt64(fence)};
-  const bool renewed = extend_slot(as_string(name), as_string(key), index, holder, end);
-  Datum values[] = {name, key, Int32GetDatum(index), fence, BoolGetDatum(renewed), TimestampTzGetDatum(end)};
+void put_renewed(ReturnSetInfo* result, std::string_view name, const WorkersLease& lease, const pg_uuid_t& worker) {
+  const Holder holder{.worker = &worker, .has_fence = true, .fence = lease.fence};
+  TimestampTz end = lease.lease_expires_at;
+  const bool renewed = extend_slot(name, lease.key, lease.slot_index, holder, end);
+  Datum values[] = {text_datum(name), text_datum(lease.key), Int32GetDatum(lease.slot_index), Int64GetDatum(lease.fence),
+                    BoolGetDatum(renewed), TimestampTzGetDatum(end)};
   bool nulls[6] = {};
   HeapTuple tuple = heap_form_tuple(result->setDesc, values, nulls);
   tuplestore_puttuple(result->setResult, tuple);
   heap_freetuple(tuple);
+}
+
+// Those of one reservation, given as a row (reservation_id, name).
+void renew_leases_in(ReturnSetInfo* result, HeapTuple row, TupleDesc columns, const WorkersLeases& leases, const pg_uuid_t& worker) {
+  bool null;
+  const int32 reservation_id = DatumGetInt32(SPI_getbinval(row, columns, 1, &null));
+  const std::string_view name = as_string(SPI_getbinval(row, columns, 2, &null));
+  for (int i = 0; i < leases.count; ++i) {
+    if (leases.list[i].reservation_id == reservation_id) put_renewed(result, name, leases.list[i], worker);
+  }
 }
 
 }  // namespace
@@ -106,20 +115,18 @@ SQL_FUNCTION(taskq_renew_slot) {
 SQL_FUNCTION(taskq_renew_slots) {
   check_may_write("renew_slots");
   check_given(fcinfo, 0, "worker_id");
-  pg_uuid_t worker = uuid_arg(fcinfo, 0);
-  const Holder holder{.worker = &worker};
+  const pg_uuid_t worker = uuid_arg(fcinfo, 0);
   InitMaterializedSRF(fcinfo, 0);
   if (same_uuid(worker, pg_uuid_t{})) return Datum{0};  // stands for "none" in the table
-  Oid types[] = {UUIDOID};
-  Datum values[] = {UUIDPGetDatum(&worker)};
+  relations();
+  const WorkersLeases leases = leases_of(worker);
+  if (leases.count == 0) return Datum{0};
   const OwnerRun run = begin_as_owner();
-  execute("SELECT r.name, s.key, s.slot_index, s.fence, s.lease_expires_at FROM taskq.reservation_slots AS s "
-          "JOIN taskq.reservations AS r ON r.reservation_id = s.reservation_id WHERE s.held_by_worker_id = $1 "
-          "ORDER BY r.name, s.key, s.slot_index", 1, types, values, nullptr);
+  execute("SELECT reservation_id, name FROM taskq.reservations ORDER BY name", 0, nullptr, nullptr, nullptr);
   const SPITupleTable* rows = SPI_tuptable;
   const uint64 count = SPI_processed;
   auto* result = reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo);
-  for (uint64 i = 0; i < count; ++i) put_renewed(result, rows->vals[i], rows->tupdesc, holder);
+  for (uint64 i = 0; i < count; ++i) renew_leases_in(result, rows->vals[i], rows->tupdesc, leases, worker);
   end_as_owner(run);
   return Datum{0};
 }

