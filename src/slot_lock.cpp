@@ -9,7 +9,8 @@ namespace taskq::pg {
 
 namespace {
 
-constexpr long nap = 200;  // microseconds
+constexpr long nap = 200;                            // microseconds
+constexpr TimestampTz longest_wait = 10 * 1'000'000;  // where waiting for ever is allowed: who has the lock may be waiting for us
 
 LOCKTAG tag_of(int32 reservation_id) {
   LOCKTAG tag;
@@ -18,7 +19,8 @@ LOCKTAG tag_of(int32 reservation_id) {
 }
 
 bool is_due(TimestampTz started) {
-  return lock_timeout != 0 && GetCurrentTimestamp() - started >= TimestampTz{lock_timeout} * 1000;
+  const TimestampTz most = lock_timeout == 0 ? longest_wait : TimestampTz{lock_timeout} * 1000;
+  return GetCurrentTimestamp() - started >= most;
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // The lock of one reservation, see rule (6) in slot_store.hpp. Asked for again and again instead of queued for: so it never takes part
-// in a deadlock, and nobody waits longer than taskq_ratelimit.lock_timeout.
+// in a deadlock that nobody would find, and nobody waits longer than taskq_ratelimit.lock_timeout (10 s where that is for ever).
 #pragma once
 
 #include "pg.hpp"

@@ -25,7 +25,8 @@ void count_lease(Surveyor& s, TimestampTz end) {
 SeenSlot look_at(const FoundRow& found, const SlotRow& row, TimestampTz now) {
   if (!found.exists) return {.held = true, .fence = 0, .writer = found.version.other};
   if (row.lease_expires_at > now) return {.held = true, .fence = row.fence, .writer = HeapTupleHeaderGetRawXmin(found.row->t_data)};
-  if (found.version.kind == VersionKind::busy) return {.held = true, .fence = 0, .writer = found.version.other};
+  // A surplus slot whose lease has ended is nobody's and will be nobody's, whoever is deleting it.
+  if (found.version.kind == VersionKind::busy && !row.surplus) return {.held = true, .fence = 0, .writer = found.version.other};
   return {};
 }
 
