@@ -41,7 +41,8 @@ Holder holder_args(FunctionCallInfo fcinfo, int worker_position, int fence_posit
   holder.has_fence = !is_null(fcinfo, fence_position);
   if (holder.has_fence) holder.fence = PG_GETARG_INT64(fence_position);
   if (holder.worker == nullptr && !holder.has_fence) {
-    raise_invalid("say whose lease it is", "Neither worker_id nor fence is given.", "Pass the worker_id of the acquire, or the fence that it answered, or both.");
+    raise_invalid("say whose lease it is", "Neither worker_id nor fence is given.",
+                  "Pass the worker_id of the acquire, or the fence that it answered, or both.");
   }
   return holder;
 }
