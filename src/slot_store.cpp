@@ -31,6 +31,7 @@ bool add_index_entry(OpenTable& slots, std::string_view key, int32 index, HeapTu
 
 HeapTuple form_row(TupleDesc columns, std::string_view key, const SlotRow& row) {
   pg_uuid_t job = row.job_id, worker = row.worker_id;
+  check_columns(columns, slot_columns);
   Datum values[slot_columns] = {Int32GetDatum(row.reservation_id), Int32GetDatum(row.slot_index), Int64GetDatum(row.fence),
                                 TimestampTzGetDatum(row.acquired_at), TimestampTzGetDatum(row.lease_expires_at),
                                 UUIDPGetDatum(&job), UUIDPGetDatum(&worker), BoolGetDatum(row.surplus), key_datum(key)};

@@ -28,6 +28,7 @@ struct Taking {
   const pg_uuid_t& worker;
   SlotAnswer answer;
   bool timed_out = false;  // the lock of the reservation was not to be had
+  int32 given_back = -1;   // a slot that this call has taken and given back: to others it is in hand until we commit
 
   SlotName name() const { return {reservation.reservation_id, key}; }
 };
@@ -90,7 +91,8 @@ int32 random_slot(int32 count) {
 
 // Tries single slots: first the one that this backend gave back last, then others at random, or all if there are few.
 bool probe(Taking& t) {
-  const int32 count = slots_under(t.reservation, t.key), hint = hinted_slot(t.reservation.reservation_id);
+  const int32 count = slots_under(t.reservation, t.key);
+  const int32 hint = t.given_back >= 0 ? t.given_back : hinted_slot(t.reservation.reservation_id);
   const int32 first = hint >= 0 && hint < count ? hint : random_slot(count);
   for (int32 i = 0; i < most_probes && i < count && !t.timed_out; ++i) {
     if (take(t, count <= most_probes || i == 0 ? (first + i) % count : random_slot(count))) return true;
@@ -100,7 +102,8 @@ bool probe(Taking& t) {
 
 // Tries every slot that a look at all of them found free.
 bool take_one_of(Taking& t, const Survey& survey, bool& any_free) {
-  const int32 first = random_slot(survey.slots);
+  const bool again = t.given_back >= 0 && t.given_back < survey.slots;
+  const int32 first = again ? t.given_back : random_slot(survey.slots);
   for (int32 i = 0; i < survey.slots && !t.timed_out; ++i) {
     const int32 index = (first + i) % survey.slots;
     if (survey.seen[index].held) continue;
@@ -185,6 +188,7 @@ void give_back(Taking& t) {
   row.lease_expires_at = DT_NOBEGIN;
   row.job_id = row.worker_id = pg_uuid_t{};
   if (!replace_slot(t.slots, found, row)) elog(ERROR, "slot %d cannot be given back", t.answer.slot_index);
+  t.given_back = t.answer.slot_index;
 }
 
 Outcome one_look(Taking& t) {
