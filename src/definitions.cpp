@@ -1,7 +1,6 @@
 #include "definitions.hpp"
 
-#include <cstring>
-
+#include "name_cache.hpp"
 #include "relations.hpp"
 #include "table_row.hpp"
 
@@ -14,9 +13,6 @@ using ratelimit::Kind;
 using ratelimit::Limit;
 
 namespace {
-
-constinit HTAB* cache = nullptr;
-constinit uint64 filled_in_generation = 0;
 
 // Column numbers of what makes up a Limit, in rate_limits and in rate_limit_versions.
 struct LimitColumns {
@@ -61,48 +57,14 @@ void fill(Definition& definition, const TableRow& row) {
   definition.paused_until = row.integer(15);
 }
 
-bool load(std::string_view name, Definition& definition) {
-  const Relations& ours = relations();
-  Relation table = table_open(ours.limits, AccessShareLock);
-  Relation index = index_open(ours.limits_by_name, AccessShareLock);
-  ScanKeyData key;
-  ScanKeyEntryInitialize(&key, 0, 1, BTEqualStrategyNumber, InvalidOid, C_COLLATION_OID, F_TEXTEQ,
-                         PointerGetDatum(cstring_to_text_with_len(name.data(), static_cast<int>(name.size()))));
-  const bool found = with_row(table, index, &key, 1, [&](TableRow row) { fill(definition, row); });
-  index_close(index, AccessShareLock);
-  table_close(table, AccessShareLock);
-  return found;
-}
-
-void renew_cache() {
-  if (cache != nullptr && filled_in_generation == cache_generation) return;
-  if (cache != nullptr) hash_destroy(cache);
-  HASHCTL control{};
-  control.keysize = max_name_bytes + 1;
-  control.entrysize = sizeof(Definition);
-  control.hcxt = CacheMemoryContext;
-  cache = hash_create("taskq_ratelimit definitions", 64, &control, HASH_ELEM | HASH_STRINGS | HASH_CONTEXT);
-  filled_in_generation = cache_generation;
-}
+constinit NameCache<Definition> cache{
+    .title = "taskq_ratelimit definitions", .table = &Relations::limits, .by_name = &Relations::limits_by_name, .fill = fill};
 
 }  // namespace
 
-const Definition* find_definition(std::string_view name) {
-  relations();
-  renew_cache();
-  if (name.size() > max_name_bytes) return nullptr;
-  Definition loaded{};
-  std::memcpy(loaded.name, name.data(), name.size());
-  auto* cached = static_cast<Definition*>(hash_search(cache, loaded.name, HASH_FIND, nullptr));
-  if (cached != nullptr) return cached;
-  if (!load(name, loaded)) return nullptr;
-  renew_cache();  // reading may have taken in more changes; what was read is at least as new
-  cached = static_cast<Definition*>(hash_search(cache, loaded.name, HASH_ENTER, nullptr));
-  *cached = loaded;
-  return cached;
-}
+const Definition* find_definition(std::string_view name) { return cache.find(name); }
 
-void forget_definitions() { filled_in_generation = 0; }
+void forget_definitions() { cache.forget(); }
 
 FormerDefinition former_definition(int32 limit_id, int32 version) {
   const Oid schema = get_namespace_oid("taskq", false);

@@ -1,8 +1,7 @@
 #include "reservations.hpp"
 
-#include <cstring>
-
 #include "errors.hpp"
+#include "name_cache.hpp"
 #include "relations.hpp"
 #include "table_row.hpp"
 
@@ -12,9 +11,6 @@ namespace taskq::pg {
 
 namespace {
 
-constinit HTAB* cache = nullptr;
-constinit uint64 filled_in_generation = 0;
-
 void fill(Reservation& reservation, const TableRow& row) {
   reservation.reservation_id = DatumGetInt32(row.datum(1));
   reservation.slots = DatumGetInt32(row.datum(4));
@@ -22,46 +18,14 @@ void fill(Reservation& reservation, const TableRow& row) {
   reservation.keyed = row.boolean(7);
 }
 
-bool load(std::string_view name, Reservation& reservation) {
-  const Relations& ours = relations();
-  Relation table = table_open(ours.reservations, AccessShareLock);
-  Relation index = index_open(ours.reservations_by_name, AccessShareLock);
-  ScanKeyData key;
-  ScanKeyEntryInitialize(&key, 0, 1, BTEqualStrategyNumber, InvalidOid, C_COLLATION_OID, F_TEXTEQ,
-                         PointerGetDatum(cstring_to_text_with_len(name.data(), static_cast<int>(name.size()))));
-  const bool found = with_row(table, index, &key, 1, [&](TableRow row) { fill(reservation, row); });
-  index_close(index, AccessShareLock);
-  table_close(table, AccessShareLock);
-  return found;
-}
-
-void renew_cache() {
-  if (cache != nullptr && filled_in_generation == cache_generation) return;
-  if (cache != nullptr) hash_destroy(cache);
-  HASHCTL control{};
-  control.keysize = max_name_bytes + 1;
-  control.entrysize = sizeof(Reservation);
-  control.hcxt = CacheMemoryContext;
-  cache = hash_create("taskq_ratelimit reservations", 64, &control, HASH_ELEM | HASH_STRINGS | HASH_CONTEXT);
-  filled_in_generation = cache_generation;
-}
+constinit NameCache<Reservation> cache{.title = "taskq_ratelimit reservations",
+                                       .table = &Relations::reservations,
+                                       .by_name = &Relations::reservations_by_name,
+                                       .fill = fill};
 
 }  // namespace
 
-const Reservation* find_reservation(std::string_view name) {
-  relations();
-  renew_cache();
-  if (name.size() > max_name_bytes) return nullptr;
-  Reservation loaded{};
-  std::memcpy(loaded.name, name.data(), name.size());
-  auto* cached = static_cast<Reservation*>(hash_search(cache, loaded.name, HASH_FIND, nullptr));
-  if (cached != nullptr) return cached;
-  if (!load(name, loaded)) return nullptr;
-  renew_cache();  // reading may have taken in more changes; what was read is at least as new
-  cached = static_cast<Reservation*>(hash_search(cache, loaded.name, HASH_ENTER, nullptr));
-  *cached = loaded;
-  return cached;
-}
+const Reservation* find_reservation(std::string_view name) { return cache.find(name); }
 
 Reservation needed_reservation(std::string_view name) {
   const Reservation* found = find_reservation(name);

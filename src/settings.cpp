@@ -1,5 +1,6 @@
 #include "settings.hpp"
 
+#include "epoch.hpp"
 #include "parse_time.hpp"
 #include "pg.hpp"
 
@@ -14,8 +15,6 @@ constinit Micros test_clock_time = 0;
 namespace {
 
 constinit char* test_clock_text = nullptr;
-
-constexpr Micros unix_epoch = Micros{POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE} * USECS_PER_DAY;
 
 bool check_test_clock(char** text, void** extra, GucSource) {
   if ((*text)[0] == '\0') return true;

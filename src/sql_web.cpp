@@ -4,6 +4,7 @@
 #include "args.hpp"
 #include "decision_row.hpp"
 #include "definitions.hpp"
+#include "epoch.hpp"
 #include "sql_function.hpp"
 #include "taskq_ratelimit/http_headers.hpp"
 
@@ -16,8 +17,6 @@ using ratelimit::Limit;
 using ratelimit::Micros;
 
 namespace {
-
-constexpr Micros unix_epoch = Micros{POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE} * USECS_PER_DAY;
 
 // The window of the policy; of a bucket, the time of a full refill.
 Micros policy_window(const Limit& limit) {

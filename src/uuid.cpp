@@ -2,15 +2,11 @@
 
 #include <cstring>
 
+#include "epoch.hpp"
+
 #include "pg.hpp"
 
 namespace taskq::pg {
-
-namespace {
-
-constexpr ratelimit::Micros unix_epoch = ratelimit::Micros{POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE} * USECS_PER_DAY;
-
-}  // namespace
 
 pg_uuid_t new_uuid(ratelimit::Micros at) {
   pg_uuid_t id;
