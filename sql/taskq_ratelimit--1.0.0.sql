@@ -324,6 +324,76 @@ COMMENT ON COLUMN taskq.reservation_state.free IS 'how many more may be taken no
 COMMENT ON COLUMN taskq.reservation_state.lease IS 'how long a slot is held, unless it is renewed';
 COMMENT ON COLUMN taskq.reservation_state.first_expires_at IS 'when the first of these leases ends; NULL if none is held';
 
+CREATE TYPE taskq.acquire_request AS (
+    name      text,
+    cost      float8,
+    key       text,
+    job_id    uuid,
+    worker_id uuid,
+    kind      text
+);
+COMMENT ON TYPE taskq.acquire_request IS 'one of the things that acquire_all is to take; made by taskq.request';
+COMMENT ON COLUMN taskq.acquire_request.name IS 'name of a rate limit or a reservation';
+COMMENT ON COLUMN taskq.acquire_request.cost IS 'what a rate limit is to give; 1 for a slot';
+COMMENT ON COLUMN taskq.acquire_request.key IS 'the key, empty if it is not keyed';
+COMMENT ON COLUMN taskq.acquire_request.job_id IS 'for a slot: for which job; NULL for none';
+COMMENT ON COLUMN taskq.acquire_request.worker_id IS 'for a slot: who will hold it; NULL for nobody in particular';
+COMMENT ON COLUMN taskq.acquire_request.kind IS 'rate_limit or reservation; NULL: whatever the name is';
+
+CREATE TYPE taskq.request_decision AS (
+    kind                text,
+    name                text,
+    key                 text,
+    allowed             boolean,
+    reason              text,
+    cost                float8,
+    remaining           float8,
+    retry_after         interval,
+    retry_after_seconds float8,
+    quota               float8,
+    reset_after         interval,
+    request_id          uuid,
+    decided_at          timestamptz,
+    slot_index          integer,
+    fence               bigint,
+    lease_expires_at    timestamptz
+);
+COMMENT ON TYPE taskq.request_decision IS 'what became of one request of acquire_all';
+COMMENT ON COLUMN taskq.request_decision.kind IS 'rate_limit or reservation';
+COMMENT ON COLUMN taskq.request_decision.name IS 'name of the rate limit or reservation';
+COMMENT ON COLUMN taskq.request_decision.key IS 'the key, empty if it is not keyed';
+COMMENT ON COLUMN taskq.request_decision.allowed IS 'would this one have been admitted? taken only if the whole group was';
+COMMENT ON COLUMN taskq.request_decision.reason IS 'as of acquire, or of acquire_slot';
+COMMENT ON COLUMN taskq.request_decision.cost IS 'what was asked for';
+COMMENT ON COLUMN taskq.request_decision.remaining IS 'of a rate limit: what is left now; NULL for a slot';
+COMMENT ON COLUMN taskq.request_decision.retry_after IS '0 if allowed; else the wait after which this one would get in; NULL if waiting never helps';
+COMMENT ON COLUMN taskq.request_decision.retry_after_seconds IS 'retry_after as a number';
+COMMENT ON COLUMN taskq.request_decision.quota IS 'the most that can be admitted at once; the number of slots';
+COMMENT ON COLUMN taskq.request_decision.reset_after IS 'of a rate limit: time until nothing is used; NULL if never';
+COMMENT ON COLUMN taskq.request_decision.request_id IS 'style log: names the entry';
+COMMENT ON COLUMN taskq.request_decision.decided_at IS 'of a rate limit: the instant the decision is for';
+COMMENT ON COLUMN taskq.request_decision.slot_index IS 'of a slot that was taken: its number';
+COMMENT ON COLUMN taskq.request_decision.fence IS 'of a slot that was taken: number of the lease';
+COMMENT ON COLUMN taskq.request_decision.lease_expires_at IS 'of a slot that was taken: it is yours until just before then';
+
+CREATE TYPE taskq.group_decision AS (
+    allowed             boolean,
+    refused_by          text,
+    retry_after         interval,
+    decisions           taskq.request_decision[],
+    handle              jsonb,
+    retry_after_seconds float8,
+    reason              text
+);
+COMMENT ON TYPE taskq.group_decision IS 'answer of acquire_all';
+COMMENT ON COLUMN taskq.group_decision.allowed IS 'was everything taken? if not, nothing was';
+COMMENT ON COLUMN taskq.group_decision.refused_by IS 'the first that refused: rate_limit:<name> or reservation:<name>; NULL if allowed';
+COMMENT ON COLUMN taskq.group_decision.retry_after IS '0 if allowed; else the longest wait of all that refuse; NULL if waiting never helps';
+COMMENT ON COLUMN taskq.group_decision.decisions IS 'one for each request, in their order';
+COMMENT ON COLUMN taskq.group_decision.handle IS 'what was taken, for release_all; NULL if denied';
+COMMENT ON COLUMN taskq.group_decision.retry_after_seconds IS 'retry_after as a number';
+COMMENT ON COLUMN taskq.group_decision.reason IS 'ok, or why the first one refused';
+
 -- Changes of definitions reach every backend's cache
 
 CREATE FUNCTION taskq.definitions_changed() RETURNS trigger
@@ -429,6 +499,24 @@ CREATE FUNCTION taskq.acquire_many(names text[], costs float8[] DEFAULT NULL, ke
     RETURNS SETOF taskq.rate_limit_decision
     LANGUAGE c PARALLEL UNSAFE COST 1000 ROWS 10 AS 'MODULE_PATHNAME', 'taskq_acquire_many';
 COMMENT ON FUNCTION taskq.acquire_many IS 'many decisions, each on its own, in the order of the arguments; arrays of one element apply to all';
+
+CREATE FUNCTION taskq.request(name text, cost float8 DEFAULT 1, key text DEFAULT '', job_id uuid DEFAULT NULL,
+    worker_id uuid DEFAULT NULL, kind text DEFAULT NULL) RETURNS taskq.acquire_request
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE AS 'SELECT ROW($1, $2, $3, $4, $5, $6)::taskq.acquire_request';
+COMMENT ON FUNCTION taskq.request IS 'one request for acquire_all: a cost of a rate limit, or a slot of a reservation';
+
+CREATE FUNCTION taskq.acquire_all(requests taskq.acquire_request[]) RETURNS taskq.group_decision
+    LANGUAGE c PARALLEL UNSAFE COST 1000 AS 'MODULE_PATHNAME', 'taskq_acquire_all';
+COMMENT ON FUNCTION taskq.acquire_all IS 'takes from all these rate limits and slots, or nothing; at most 1000 requests';
+
+CREATE FUNCTION taskq.release_all(handle jsonb, refund boolean DEFAULT false, OUT released integer, OUT lost integer, OUT refunded integer)
+    LANGUAGE c PARALLEL UNSAFE COST 1000 AS 'MODULE_PATHNAME', 'taskq_release_all';
+COMMENT ON FUNCTION taskq.release_all IS 'gives back the slots of acquire_all and, if asked, what it took of rate limits; answers how many';
+
+CREATE FUNCTION taskq.explain_acquire(requests taskq.acquire_request[], OUT "position" integer, OUT kind text, OUT name text, OUT key text,
+    OUT allowed boolean, OUT reason text, OUT retry_after interval, OUT explanation text) RETURNS SETOF record
+    LANGUAGE c PARALLEL RESTRICTED COST 1000 ROWS 3 AS 'MODULE_PATHNAME', 'taskq_explain_acquire';
+COMMENT ON FUNCTION taskq.explain_acquire IS 'what acquire_all would answer for each request, and why; changes nothing';
 
 -- Without registering
 
@@ -610,3 +698,4 @@ REVOKE ALL ON ALL TABLES IN SCHEMA taskq FROM PUBLIC;
 REVOKE ALL ON ALL SEQUENCES IN SCHEMA taskq FROM PUBLIC;
 REVOKE ALL ON ALL ROUTINES IN SCHEMA taskq FROM PUBLIC;
 REVOKE ALL ON TYPE taskq.rate_limit_decision, taskq.rate_limit_state, taskq.slot_decision, taskq.reservation_state FROM PUBLIC;
+REVOKE ALL ON TYPE taskq.acquire_request, taskq.request_decision, taskq.group_decision FROM PUBLIC;

@@ -23,6 +23,11 @@ struct SlotAnswer {
 // and `worker` mean none.
 SlotAnswer take_slot(std::string_view name, std::string_view key, const pg_uuid_t& job, const pg_uuid_t& worker);
 
+// Whether `count` slots could be taken now; changes nothing. `slot_index`, `fence` and `lease_expires_at` mean nothing.
+SlotAnswer look_for_slots(std::string_view name, std::string_view key, int32 count);
+
+const char* slot_reason_text(SlotReason reason);
+
 // Which lease is meant: that of this worker, or with this fence, or both.
 struct Holder {
   const pg_uuid_t* worker = nullptr;

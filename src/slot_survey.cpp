@@ -80,15 +80,15 @@ TimestampTz end_of_excess(const Survey& survey, int32 most, TimestampTz if_none)
   return survey.ends[survey.held - most - 1];
 }
 
-bool all_held_between(const Survey& first, const Survey& second) {
-  if (first.slots != second.slots) return false;
+int32 held_between(const Survey& first, const Survey& second) {
+  if (first.slots != second.slots) return 0;
+  int32 held = 0;
   for (int32 i = 0; i < first.slots; ++i) {
     const SeenSlot &before = first.seen[i], &after = second.seen[i];
-    if (!before.held || !after.held) return false;
     const bool same = before.fence != 0 ? before.fence == after.fence : before.writer == after.writer;
-    if (!same) return false;
+    held += before.held && after.held && same;
   }
-  return true;
+  return held;
 }
 
 }  // namespace taskq::pg

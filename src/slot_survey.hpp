@@ -31,7 +31,7 @@ void free_survey(const Survey& survey);
 // The instant from which at most `most` of the leases seen live. `if_none` when there are no more than that.
 TimestampTz end_of_excess(const Survey& survey, int32 most, TimestampTz if_none);
 
-// True if every slot was held through the whole time between the two looks.
-bool all_held_between(const Survey& first, const Survey& second);
+// How many slots were held through the whole time between the two looks; 0 if their number has changed.
+int32 held_between(const Survey& first, const Survey& second);
 
 }  // namespace taskq::pg

@@ -124,7 +124,7 @@ void deny_full(Taking& t, const Survey& survey, int32 most) {
 // Rule (4), for slots that the first look saw held.
 Outcome look_again(Taking& t, const Survey& first) {
   const Survey second = survey_slots(t.slots, t.reservation, t.key);
-  const bool full = all_held_between(first, second);
+  const bool full = held_between(first, second) == second.slots;
   if (full) deny_full(t, second, second.held > 0 ? second.held - 1 : 0);
   free_survey(second);
   return full ? Outcome::denied : Outcome::again;

@@ -12,14 +12,16 @@ namespace {
 constexpr const char* looks =
     "taskq.peek(text, text), taskq.remaining(text, text), taskq.reset_after(text, text), taskq.peek_all(), taskq.version(), "
     "taskq.preview(text, float8, text), taskq.http_headers(taskq.rate_limit_decision), "
-    "taskq.peek_reservation(text, text), taskq.peek_reservations()";
+    "taskq.peek_reservation(text, text), taskq.peek_reservations(), taskq.request(text, float8, text, uuid, uuid, text), "
+    "taskq.explain_acquire(taskq.acquire_request[])";
 
 constexpr const char* takes =
     "taskq.acquire(text, float8, text), taskq.allow(text, float8, text), taskq.acquire_json(text, float8, text), "
     "taskq.require(text, float8, text), taskq.reserve(text, float8, interval, text), taskq.charge(text, float8, text), "
     "taskq.refund(taskq.rate_limit_decision), taskq.refund(text, float8, text), taskq.settle(taskq.rate_limit_decision, float8), "
     "taskq.wait(text, float8, text, interval, boolean, float8, interval, interval, text), "
-    "taskq.acquire_many(text[], float8[], text[]), taskq.acquire_token_bucket(text, float8, float8, float8, text), "
+    "taskq.acquire_many(text[], float8[], text[]), taskq.acquire_all(taskq.acquire_request[]), taskq.release_all(jsonb, boolean), "
+    "taskq.acquire_token_bucket(text, float8, float8, float8, text), "
     "taskq.acquire_leaky_bucket(text, float8, float8, float8, text), "
     "taskq.acquire_sliding_window(text, bigint, interval, text, float8, text), "
     "taskq.acquire_fixed_window(text, bigint, interval, float8, text), "
@@ -61,7 +63,8 @@ SQL_FUNCTION(taskq_grant_usage) {
   set_config_option("search_path", "pg_catalog, pg_temp", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
   SPI_connect();
   run(psprintf("GRANT USAGE ON SCHEMA taskq TO %s", role));
-  run(psprintf("GRANT USAGE ON TYPE taskq.rate_limit_decision, taskq.rate_limit_state, taskq.slot_decision, taskq.reservation_state TO %s", role));
+  run(psprintf("GRANT USAGE ON TYPE taskq.rate_limit_decision, taskq.rate_limit_state, taskq.slot_decision, taskq.reservation_state, "
+               "taskq.acquire_request, taskq.request_decision, taskq.group_decision TO %s", role));
   grant(looks, role);
   if (client || is_operator) grant(takes, role);
   if (is_operator) grant(operates, role);

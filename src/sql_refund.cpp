@@ -1,75 +1,23 @@
 // Giving back: refund and settle.
 #include "args.hpp"
 #include "bucket_ops.hpp"
-#include "decision_row.hpp"
 #include "errors.hpp"
-#include "owner.hpp"
+#include "refund.hpp"
 #include "sql_function.hpp"
-#include "taskq_ratelimit/amount.hpp"
 
 #include "pg.hpp"
 
 namespace taskq::pg {
 
-using ratelimit::Limit;
-using ratelimit::Micros;
-
-namespace {
-
-// When a refund of this decision could not give back anything any more.
-TimestampTz useless_at(const Limit& limit, const ShownDecision& shown) {
-  const bool never = limit.never_refills();
-  const Micros life = limit.window > 0 ? limit.window * 2 : ratelimit::ceil_div(limit.capacity * limit.d, never ? 1 : limit.n);
-  return never ? DT_NOEND : ratelimit::saturating_add(shown.decided_at + shown.delay, life);
-}
-
-bool note_once(const Call& call, const ShownDecision& shown) {
-  Datum values[] = {Int32GetDatum(call.definition.limit_id),
-                    PointerGetDatum(cstring_to_text_with_len(call.key.data(), static_cast<int>(call.key.size()))),
-                    TimestampTzGetDatum(shown.decided_at), Float8GetDatum(shown.remaining),
-                    TimestampTzGetDatum(useless_at(call.definition.limit, shown))};
-  Oid types[] = {INT4OID, TEXTOID, TIMESTAMPTZOID, FLOAT8OID, TIMESTAMPTZOID};
-  return run_as_owner("INSERT INTO taskq.rate_limit_refunds (limit_id, key, decided_at, remaining, useless_at) "
-                      "VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING", 5, types, values, nullptr) == 1;
-}
-
-// What acquire never answers cannot be taken back.
-void check_shown(const ShownDecision& shown) {
-  const bool plausible = ratelimit::is_finite(shown.remaining) && shown.remaining >= 0 && !TIMESTAMP_NOT_FINITE(shown.decided_at);
-  if (plausible) return;
-  raise_invalid("this is not a decision of acquire",
-                psprintf("remaining is %s, decided_at is %s.", number_text(shown.remaining), timestamptz_to_str(shown.decided_at)),
-                "Pass the decision as it was answered.");
-}
-
-double settle_once(FunctionCallInfo fcinfo, double actual, CostRule rule) {
-  const GivenDecision given = given_decision(fcinfo, 0);
-  Call call{};
-  call.name = given.name;
-  call.key = given.key;
-  call.amount = actual;
-  call.rule = rule;
-  check_key_length(call.key);
-  resolve(call);
-  checked_units(call.definition.limit, call.definition.name, given.shown.cost, CostRule::gives);
-  check_shown(given.shown);
-  if (!given.took) return 0;
-  // Whoever notes the same decision holds the bucket: so a note that a snapshot does not show is never met half-way.
-  if (IsolationUsesXactSnapshot()) hold_bucket(call);
-  if (!note_once(call, given.shown)) return 0;
-  return settle_bucket(call, given.shown);
-}
-
-}  // namespace
-
 SQL_FUNCTION(taskq_refund_decision) {
   check_may_write("refund");
-  PG_RETURN_FLOAT8(settle_once(fcinfo, 0, CostRule::may_be_0));
+  PG_RETURN_FLOAT8(settle_once(given_decision(fcinfo, 0), 0));
 }
 
 SQL_FUNCTION(taskq_settle) {
   check_may_write("settle");
-  PG_RETURN_FLOAT8(settle_once(fcinfo, float_arg(fcinfo, 1, "actual_cost"), CostRule::may_be_0));
+  const double actual = float_arg(fcinfo, 1, "actual_cost");
+  PG_RETURN_FLOAT8(settle_once(given_decision(fcinfo, 0), actual));
 }
 
 SQL_FUNCTION(taskq_refund_amount) {

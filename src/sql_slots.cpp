@@ -47,14 +47,6 @@ Holder holder_args(FunctionCallInfo fcinfo, int worker_position, int fence_posit
   return holder;
 }
 
-const char* slot_reason_text(SlotReason reason) {
-  switch (reason) {
-    case SlotReason::ok: return "ok";
-    case SlotReason::full: return "full";
-    default: return "lock_timeout";
-  }
-}
-
 Datum slot_datum(FunctionCallInfo fcinfo, const SlotAnswer& answer, std::string_view name, std::string_view key) {
   Datum values[] = {BoolGetDatum(answer.allowed), Int32GetDatum(answer.slot_index), Int64GetDatum(answer.fence),
                     TimestampTzGetDatum(answer.lease_expires_at), IntervalPGetDatum(interval_of(answer.retry_after)),
@@ -89,6 +81,14 @@ void renew_leases_in(ReturnSetInfo* result, HeapTuple row, TupleDesc columns, co
 }
 
 }  // namespace
+
+const char* slot_reason_text(SlotReason reason) {
+  switch (reason) {
+    case SlotReason::ok: return "ok";
+    case SlotReason::full: return "full";
+    default: return "lock_timeout";
+  }
+}
 
 SQL_FUNCTION(taskq_acquire_slot) {
   check_may_write("acquire_slot");

@@ -34,14 +34,16 @@ sub ask
 {
 	my ($name, $calls) = @_;
 	my $allowed = $node->safe_psql('postgres', "SELECT count(*) FILTER (WHERE taskq.allow('$name', 1 + 0 * g)) FROM generate_series(1, $calls) g");
-	$allowed += $node->safe_psql('postgres', "SELECT count(*) FROM taskq.$_ WHERE allowed") foreach "acquire('$name')", "preview('$name')", "acquire('$name', 100)";
+	$allowed += $node->safe_psql('postgres', "SELECT count(*) FROM taskq.$_ WHERE allowed") foreach "acquire('$name')", "preview('$name')", "acquire('$name', 100)",
+	  "acquire_all(ARRAY[taskq.request('open'), taskq.request('slots'), taskq.request('$name')])";
 	my ($status) = hammer($node, "SELECT taskq.acquire('$name');\nSELECT taskq.peek('$name');\n", '-c', 4, '-j', 2, '-t', 100);
 	is($status, 0, "$name: four sessions at once");
 	return $allowed;
 }
 
 # Every catalog page that these statements read gets its hints now, not between two looks at the WAL.
-$node->safe_psql('postgres', "SELECT taskq.register_token_bucket('warm', 100, 0); SELECT taskq.acquire('warm', 100)");
+$node->safe_psql('postgres', "SELECT taskq.register_token_bucket('warm', 100, 0); SELECT taskq.acquire('warm', 100);
+	SELECT taskq.register_token_bucket('open', 100, 0), taskq.register_reservation('slots', 3, '1 hour'); SELECT taskq.acquire('open'); SELECT taskq.acquire_slot('slots', NULL, NULL)");
 ask('warm', 10);
 updates();
 wal();
