@@ -419,9 +419,11 @@ COMMENT ON FUNCTION taskq.settle IS 'replaces the cost of a decision by the true
 
 CREATE PROCEDURE taskq.wait(name text, cost float8 DEFAULT 1, key text DEFAULT '', timeout interval DEFAULT NULL,
     INOUT allowed boolean DEFAULT NULL, INOUT remaining float8 DEFAULT NULL, INOUT waited interval DEFAULT NULL,
-    INOUT retry_after interval DEFAULT NULL, INOUT reason text DEFAULT NULL)
+    INOUT retry_after interval DEFAULT NULL, INOUT reason text DEFAULT NULL,
+    job_id uuid DEFAULT NULL, worker_id uuid DEFAULT NULL, kind text DEFAULT NULL,
+    INOUT slot_index integer DEFAULT NULL, INOUT fence bigint DEFAULT NULL, INOUT lease_expires_at timestamptz DEFAULT NULL)
     LANGUAGE c AS 'MODULE_PATHNAME', 'taskq_wait_for_turn';
-COMMENT ON PROCEDURE taskq.wait IS 'CALL it outside a transaction block: returns when it is your turn, or denied at the timeout';
+COMMENT ON PROCEDURE taskq.wait IS 'CALL it outside a transaction block: returns when it is your turn or you have a slot, or denied at the timeout';
 
 -- Several
 
@@ -579,13 +581,19 @@ CREATE FUNCTION taskq.peek_reservation(name text, key text DEFAULT '') RETURNS t
     LANGUAGE c PARALLEL RESTRICTED COST 50 AS 'MODULE_PATHNAME', 'taskq_peek_reservation';
 COMMENT ON FUNCTION taskq.peek_reservation IS 'how many slots are held and free now; changes nothing';
 
+CREATE FUNCTION taskq.peek_reservation_if_there(name text, key text) RETURNS taskq.reservation_state
+    LANGUAGE c PARALLEL RESTRICTED COST 50 AS 'MODULE_PATHNAME', 'taskq_peek_reservation_if_there';
+COMMENT ON FUNCTION taskq.peek_reservation_if_there IS
+    'peek_reservation for peek_reservations: NULL if it was dropped meanwhile, or takes no such key any more and holds nothing under it';
+
 CREATE FUNCTION taskq.peek_reservations() RETURNS SETOF taskq.reservation_state
     LANGUAGE sql PARALLEL RESTRICTED SECURITY DEFINER SET search_path = pg_catalog, pg_temp
     -- SECURITY DEFINER: callers may not read the tables.
     AS $$ SELECT s.* FROM taskq.reservations AS r
           CROSS JOIN LATERAL (SELECT '' AS key WHERE NOT r.keyed
                               UNION SELECT key FROM taskq.reservation_slots AS s WHERE s.reservation_id = r.reservation_id) AS k
-          CROSS JOIN LATERAL taskq.peek_reservation(r.name, k.key) AS s
+          CROSS JOIN LATERAL taskq.peek_reservation_if_there(r.name, k.key) AS s
+          WHERE s.name IS NOT NULL
           ORDER BY r.name, k.key $$;
 COMMENT ON FUNCTION taskq.peek_reservations() IS 'peek_reservation for every reservation and every key that was used';
 

@@ -20,8 +20,11 @@ struct SlotAnswer {
 };
 
 // Takes a free slot, if there is one. Raises 42704 for an unknown reservation, 22023 for a key it does not take. All zeros for `job`
-// and `worker` mean none.
-SlotAnswer take_slot(std::string_view name, std::string_view key, const pg_uuid_t& job, const pg_uuid_t& worker);
+// and `worker` mean none. Waits for the lock of the reservation no longer than `patience`, if the setting allows as much.
+SlotAnswer take_slot(std::string_view name, std::string_view key, const pg_uuid_t& job, const pg_uuid_t& worker,
+                     ratelimit::Micros patience = ratelimit::kNever);
+
+const char* slot_reason_text(SlotReason reason);
 
 // Which lease is meant: that of this worker, or with this fence, or both.
 struct Holder {
@@ -31,8 +34,8 @@ struct Holder {
 };
 
 // Ends the lease of one slot. False, and nothing changed, if the holder does not hold it now. Raises 55P03 if another transaction
-// has the slot in hand for too long.
-bool free_slot(std::string_view name, std::string_view key, int32 index, const Holder& holder);
+// has the slot in hand for too long: for taskq_ratelimit.lock_timeout, or `patience` if that is shorter.
+bool free_slot(std::string_view name, std::string_view key, int32 index, const Holder& holder, ratelimit::Micros patience = ratelimit::kNever);
 
 // Renews the lease of one slot from now on; `end` is its new end. False as above.
 bool extend_slot(std::string_view name, std::string_view key, int32 index, const Holder& holder, TimestampTz& end);
@@ -43,6 +46,6 @@ struct SlotCounts {
   int32 held = 0;
   TimestampTz first_end = DT_NOEND;  // of the leases that live
 };
-SlotCounts count_slots(std::string_view name, std::string_view key);
+SlotCounts count_slots(const Reservation& reservation, std::string_view key);
 
 }  // namespace taskq::pg

@@ -26,6 +26,7 @@ struct Taking {
   std::string_view key;
   const pg_uuid_t& job;
   const pg_uuid_t& worker;
+  Micros patience;
   SlotAnswer answer;
   bool timed_out = false;  // the lock of the reservation was not to be had
   int32 given_back = -1;   // a slot that this call has taken and given back: to others it is in hand until we commit
@@ -58,7 +59,7 @@ bool is_in_force(const Taking& t, int32 index) {
 
 // A slot that was never used.
 bool take_new(Taking& t, int32 index) {
-  if (!lock_reservation(t.reservation.reservation_id, ShareLock)) return t.timed_out = true, false;
+  if (!lock_reservation(t.reservation.reservation_id, ShareLock, t.patience)) return t.timed_out = true, false;
   bool taken = false;
   if (is_in_force(t, index)) {
     SlotRow row{};
@@ -172,7 +173,7 @@ Outcome take_counted(Taking& t) {
 
 Outcome count_and_take(Taking& t) {
   const int32 reservation_id = t.reservation.reservation_id;
-  if (!lock_reservation(reservation_id, ExclusiveLock)) return t.timed_out = true, Outcome::again;
+  if (!lock_reservation(reservation_id, ExclusiveLock, t.patience)) return t.timed_out = true, Outcome::again;
   t.reservation = needed_reservation(t.reservation.name);
   Outcome outcome = Outcome::again;
   if (t.reservation.reservation_id == reservation_id && slots_under(t.reservation, t.key) > 0) outcome = take_counted(t);
@@ -204,8 +205,16 @@ Outcome one_look(Taking& t) {
 
 }  // namespace
 
-SlotAnswer take_slot(std::string_view name, std::string_view key, const pg_uuid_t& job, const pg_uuid_t& worker) {
-  Taking t{.slots = {}, .reservation = needed_reservation(name), .key = key, .job = job, .worker = worker, .answer = {}};
+const char* slot_reason_text(SlotReason reason) {
+  switch (reason) {
+    case SlotReason::ok: return "ok";
+    case SlotReason::full: return "full";
+    default: return "lock_timeout";
+  }
+}
+
+SlotAnswer take_slot(std::string_view name, std::string_view key, const pg_uuid_t& job, const pg_uuid_t& worker, Micros patience) {
+  Taking t{.slots = {}, .reservation = needed_reservation(name), .key = key, .job = job, .worker = worker, .patience = patience, .answer = {}};
   t.slots = open_slots(RowExclusiveLock);
   for (;;) {
     check_key(t.reservation, key);
