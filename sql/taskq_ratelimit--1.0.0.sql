@@ -107,6 +107,7 @@ CREATE TABLE taskq.reservation_slots (
     slot_index        integer     NOT NULL,
     fence             bigint      NOT NULL DEFAULT 0,
     acquired_at       timestamptz NOT NULL DEFAULT '-infinity',
+    renewed_at        timestamptz NOT NULL DEFAULT '-infinity',
     lease_expires_at  timestamptz NOT NULL DEFAULT '-infinity',
     job_id            uuid        NOT NULL DEFAULT '00000000-0000-0000-0000-000000000000',
     held_by_worker_id uuid        NOT NULL DEFAULT '00000000-0000-0000-0000-000000000000',
@@ -206,6 +207,7 @@ COMMENT ON COLUMN taskq.reservation_slots.reservation_id IS 'the reservation, se
 COMMENT ON COLUMN taskq.reservation_slots.slot_index IS 'number of the slot, from 0';
 COMMENT ON COLUMN taskq.reservation_slots.fence IS 'number of the newest lease; 0 if there never was one';
 COMMENT ON COLUMN taskq.reservation_slots.acquired_at IS 'when the newest lease began; -infinity if there never was one';
+COMMENT ON COLUMN taskq.reservation_slots.renewed_at IS 'when its lease was last written: begun or renewed; in the future: the clock was set back';
 COMMENT ON COLUMN taskq.reservation_slots.lease_expires_at IS 'free from then on; -infinity: released, or never held';
 COMMENT ON COLUMN taskq.reservation_slots.job_id IS 'for which job it is, or was until its lease ended; all zeros: none';
 COMMENT ON COLUMN taskq.reservation_slots.held_by_worker_id IS 'who holds it, or held it until its lease ended; all zeros: nobody';

@@ -72,6 +72,7 @@ bool free_slot(std::string_view name, std::string_view key, int32 index, const H
 bool extend_slot(std::string_view name, std::string_view key, int32 index, const Holder& holder, TimestampTz& end) {
   const Reservation reservation = needed_reservation(name);
   return change_held(reservation, key, index, holder, ratelimit::kNever, [&](OpenTable& slots, const FoundRow& found, SlotRow row, TimestampTz now) {
+    row.renewed_at = now;
     end = row.lease_expires_at = ratelimit::saturating_add(now, reservation.lease);
     return replace_slot(slots, found, row);
   });

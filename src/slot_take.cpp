@@ -1,6 +1,7 @@
 // Taking a slot.
 #include "clock.hpp"
 #include "settings.hpp"
+#include "slot_clock.hpp"
 #include "slot_hint.hpp"
 #include "slot_lock.hpp"
 #include "slot_ops.hpp"
@@ -36,7 +37,7 @@ struct Taking {
 
 void occupy(const Taking& t, SlotRow& row, TimestampTz now) {
   row.fence = next_fence();
-  row.acquired_at = now;
+  row.acquired_at = row.renewed_at = now;
   row.lease_expires_at = ratelimit::saturating_add(now, t.reservation.lease);
   row.job_id = t.job;
   row.worker_id = t.worker;
@@ -135,6 +136,7 @@ Outcome look_at_all(Taking& t) {
   bool any_free = false;
   const Survey first = survey_slots(t.slots, t.reservation, t.key);
   Outcome outcome = Outcome::again;
+  if (first.ahead) anchor_leases(t.slots, t.reservation, t.key);
   if (first.surplus > 0) {
     counted_reservation = t.reservation.reservation_id;
   } else if (take_one_of(t, first, any_free)) {
@@ -164,6 +166,7 @@ Outcome take_counted(Taking& t) {
   bool any_free = false;
   drop_ended_surplus(t);
   const Survey survey = survey_slots(t.slots, t.reservation, t.key);
+  if (survey.ahead) anchor_leases(t.slots, t.reservation, t.key);
   if (survey.surplus == 0) counted_reservation = 0;
   if (survey.surplus == 0) return Outcome::again;
   const int32 in_use = survey.held + survey.taking;
