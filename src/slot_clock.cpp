@@ -13,7 +13,8 @@ void anchor_leases(OpenTable& slots, const Reservation& reservation, std::string
   while (next_slot(scan, slots, ForwardScanDirection, found)) {
     const SlotRow row = slot_row(found.row);
     const TimestampTz now = clock_now();
-    if (found.exists && found.version.kind == VersionKind::live && is_ahead(row, now) && replace_slot(slots, found, anchored(row, now))) {
+    const bool ours = found.exists && found.version.kind == VersionKind::live;
+    if (ours && is_ahead(row, now) && replace_slot(slots, found, anchored(row, now))) {
       ++count;
       step = ratelimit::larger(step, row.renewed_at - now);
     }
@@ -22,8 +23,8 @@ void anchor_leases(OpenTable& slots, const Reservation& reservation, std::string
   }
   end_slot_scan(scan);
   if (count == 0) return;
-  ereport(LOG, (errmsg("reservation \"%s\": the clock was set back by %lld ms, %lld leases go on from the new time", reservation.name,
-                       static_cast<long long>(step / 1000), static_cast<long long>(count))));
+  ereport(LOG, (errmsg("reservation \"%s\": the clock was set back by %lld ms, %lld leases go on from the new time",
+                       reservation.name, static_cast<long long>(step / 1000), static_cast<long long>(count))));
 }
 
 }  // namespace taskq::pg

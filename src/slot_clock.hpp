@@ -1,5 +1,5 @@
-// Leases when the clock is set back. A lease that was written more than a second ahead of the clock means that it was (state.hpp): then it
-// would hold its slot for the length of the step and nobody could tell. So it goes on from the new time, for its own length.
+// Leases when the clock is set back. A lease that was written more than a second ahead of the clock means that it was
+// (state.hpp): then it would hold its slot for the length of the step. So it goes on from the new time, for its own length.
 #pragma once
 
 #include "reservations.hpp"

@@ -22,7 +22,8 @@ bool holds(const SlotRow& row, const Holder& holder, TimestampTz now) {
 
 // Runs `change(slots, found, row, now)`, which says whether it replaced that version, on the slot if the holder holds it.
 template <class Change>
-bool change_held(const Reservation& reservation, std::string_view key, int32 index, const Holder& holder, ratelimit::Micros longest, Change change) {
+bool change_held(const Reservation& reservation, std::string_view key, int32 index, const Holder& holder,
+                 ratelimit::Micros longest, Change change) {
   OpenTable slots = open_slots(RowExclusiveLock);
   Patience patience{.limit = longest};
   bool held = false;
@@ -62,9 +63,10 @@ void remember_slot(int32 reservation_id, int32 index) {
 
 bool free_slot(std::string_view name, std::string_view key, int32 index, const Holder& holder, ratelimit::Micros patience) {
   const Reservation reservation = needed_reservation(name);
-  const bool freed = change_held(reservation, key, index, holder, patience, [](OpenTable& slots, const FoundRow& found, const SlotRow& row, TimestampTz) {
-    return replace_with_free(slots, found, row);
-  });
+  const bool freed = change_held(reservation, key, index, holder, patience,
+                                 [](OpenTable& slots, const FoundRow& found, const SlotRow& row, TimestampTz) {
+                                   return replace_with_free(slots, found, row);
+                                 });
   if (freed) remember_slot(reservation.reservation_id, index);
   return freed;
 }

@@ -35,7 +35,8 @@ struct Holder {
 
 // Ends the lease of one slot. False, and nothing changed, if the holder does not hold it now. Raises 55P03 if another transaction
 // has the slot in hand for too long: for taskq_ratelimit.lock_timeout, or `patience` if that is shorter.
-bool free_slot(std::string_view name, std::string_view key, int32 index, const Holder& holder, ratelimit::Micros patience = ratelimit::kNever);
+bool free_slot(std::string_view name, std::string_view key, int32 index, const Holder& holder,
+               ratelimit::Micros patience = ratelimit::kNever);
 
 // Renews the lease of one slot from now on; `end` is its new end. False as above.
 bool extend_slot(std::string_view name, std::string_view key, int32 index, const Holder& holder, TimestampTz& end);

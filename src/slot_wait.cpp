@@ -1,5 +1,5 @@
-// A waiter looks again and again, 25 to 35 ms apart: so nobody has to tell it, a release costs nothing, and of two slots that come
-// free at once two waiters get one each. While it sleeps it holds no lock, no snapshot and no transaction id.
+// A waiter looks again and again, 25 to 35 ms apart: so nobody has to tell it, a release costs nothing, and of two slots
+// that come free at once two waiters get one each. While it sleeps it holds no lock, no snapshot and no transaction id.
 #include "slot_wait.hpp"
 
 #include "row_wait.hpp"

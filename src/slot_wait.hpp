@@ -15,8 +15,8 @@ struct SlotWish {
   pg_uuid_t worker;
 };
 
-// Tries until it has a slot or the time is up; each try is a transaction of its own. Returns with interrupts held, so that a slot which is
-// committed is not lost before the answer is made; end_of_wait() lets them in again.
+// Tries until it has a slot or the time is up; each try is a transaction of its own. Returns with interrupts held, so that
+// a slot which is committed is not lost before the answer is made; end_of_wait() lets them in again.
 // REQUIRES: SPI is connected, not atomic. Raises what take_slot raises, also if the reservation is dropped meanwhile.
 SlotAnswer wait_for_slot(const SlotWish& wish, const Deadline& deadline);
 

@@ -24,7 +24,9 @@ using ratelimit::Micros;
 namespace {
 
 enum Arg { name, cost, key, timeout, first_out, job_id = 9, worker_id, kind };
-enum Out { out_allowed, out_remaining, out_waited, out_retry_after, out_reason, out_slot_index, out_fence, out_lease_expires_at, out_columns };
+enum Out {
+  out_allowed, out_remaining, out_waited, out_retry_after, out_reason, out_slot_index, out_fence, out_lease_expires_at, out_columns
+};
 
 struct Fields {
   Datum values[out_columns] = {};
@@ -106,7 +108,8 @@ bool attempt(Call& call, Waiting& waiting) {
 }
 
 // The row of INOUT arguments. What is not given here is NULL.
-Datum result_row(FunctionCallInfo fcinfo, const Deadline& deadline, bool allowed, Micros retry_after, const char* reason, Fields fields) {
+Datum result_row(FunctionCallInfo fcinfo, const Deadline& deadline, bool allowed, Micros retry_after, const char* reason,
+                 Fields fields) {
   TupleDesc columns;
   if (get_call_result_type(fcinfo, nullptr, &columns) != TYPEFUNC_COMPOSITE) elog(ERROR, "taskq.wait must return a row");
   fields.put(out_allowed, BoolGetDatum(allowed));
@@ -143,7 +146,8 @@ Datum wait_for_limit(FunctionCallInfo fcinfo, const Deadline& deadline) {
 void check_cost_of_slot(FunctionCallInfo fcinfo) {
   const double amount = float_arg(fcinfo, cost, "cost");
   if (amount == 1) return;
-  raise_invalid("cost of a slot must be 1", psprintf("The cost is %s.", number_text(amount)), "Leave the cost out; call once for each slot.");
+  raise_invalid("cost of a slot must be 1", psprintf("The cost is %s.", number_text(amount)),
+                "Leave the cost out; call once for each slot.");
 }
 
 Datum slot_row(FunctionCallInfo fcinfo, const Deadline& deadline, const SlotAnswer& answer) {

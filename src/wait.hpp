@@ -23,8 +23,8 @@ bool is_interrupted();
 // Sleeps until `until`; false if the session was told to stop.
 bool sleep_until(TimestampTz until);
 
-// Runs `undo` undisturbed by the interrupt that is pending, as far as it can, and then obeys the interrupt. What `undo` does must not wait in
-// the lock manager: nothing could end that wait.
+// Runs `undo` undisturbed by the interrupt that is pending, as far as it can, and then obeys the interrupt. `undo` must not
+// wait in the lock manager: nothing could end that wait.
 template <class Undo>
 [[noreturn]] void obey_after(Undo undo) {
   PG_TRY();

@@ -30,7 +30,7 @@ sub sleepers
 sub held { return $node->safe_psql('postgres', "SELECT held FROM taskq.peek_reservation('$_[0]')"); }
 
 # B058: two held, two waiting; one transaction releases both.
-$node->safe_psql('postgres', "SELECT taskq.register_reservation(name, slots, '1 hour') FROM (VALUES ('pair', 2), ('dropped', 1), ('few', 2), ('last', 1)) AS r (name, slots);
+$node->safe_psql('postgres', "SELECT taskq.register_reservation(name, slots, '1 hour') FROM (VALUES ('pair', 2), ('dropped', 1), ('few', 2), ('last', 1), ('ended', 1), ('cancelled', 1)) AS r (name, slots);
 	SELECT taskq.acquire_slot('pair', NULL, $holder) FROM generate_series(1, 2)");
 my @waiters = map { start_psql("$folder/pair$_", "CALL taskq.wait('pair', timeout => '10 minutes');\n") } 1, 2;
 sleepers('pair', 2);
@@ -86,15 +86,15 @@ is($took + $interrupted, $clients * $calls, 'each was told one or the other');
 is(held('few'), 0, 'and nobody holds a slot that he was not told of');
 
 # Terminated after the slot was committed and before the answer.
-foreach my $way ('pg_terminate_backend(pid, 30000)', 'pg_cancel_backend(pid)')
+foreach my $run ([ 'ended', 'pg_terminate_backend(pid, 30000)', 0 ], [ 'cancelled', 'pg_cancel_backend(pid)', 1 ])
 {
-	$waiter = start_psql("$folder/last", "SET synchronous_commit = on;\nCALL taskq.wait('last');\n");
-	poll($node, "SELECT count(*) = 1 FROM pg_stat_activity WHERE query LIKE 'CALL taskq.wait(''last''%' AND wait_event = 'SyncRep'");
-	$node->safe_psql('postgres', "SELECT $way FROM pg_stat_activity WHERE wait_event = 'SyncRep'");
+	my ($name, $stop, $kept) = @$run;
+	$waiter = start_psql("$folder/$name", "SET synchronous_commit = on;\nCALL taskq.wait('$name', timeout => '1 minute');\n");
+	poll($node, "SELECT count(*) = 1 FROM pg_stat_activity WHERE query LIKE 'CALL taskq.wait(''$name''%' AND wait_event = 'SyncRep'");
+	$node->safe_psql('postgres', "SELECT $stop FROM pg_stat_activity WHERE wait_event = 'SyncRep'");
 	$waiter->finish;
-	my $answered = slurp_file("$folder/last") =~ /^t\|/ ? 1 : 0;
-	is(held('last'), $answered, "$way while it commits: " . ($answered ? 'answered and held' : 'not answered and not held'));
-	is($answered, $way =~ /terminate/ ? 0 : 1, 'as expected');
+	is(slurp_file("$folder/$name") =~ /^t\|/ ? 1 : 0, $kept, "$name while it commits: " . ($kept ? 'answered' : 'not answered'));
+	is(held($name), $kept, "$name while it commits: " . ($kept ? 'and held' : 'and not held'));
 }
 
 $node->stop;
