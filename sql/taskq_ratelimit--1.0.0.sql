@@ -107,6 +107,7 @@ CREATE TABLE taskq.reservation_slots (
     slot_index        integer     NOT NULL,
     fence             bigint      NOT NULL DEFAULT 0,
     acquired_at       timestamptz NOT NULL DEFAULT '-infinity',
+    renewed_at        timestamptz NOT NULL DEFAULT '-infinity',
     lease_expires_at  timestamptz NOT NULL DEFAULT '-infinity',
     job_id            uuid        NOT NULL DEFAULT '00000000-0000-0000-0000-000000000000',
     held_by_worker_id uuid        NOT NULL DEFAULT '00000000-0000-0000-0000-000000000000',
@@ -206,6 +207,7 @@ COMMENT ON COLUMN taskq.reservation_slots.reservation_id IS 'the reservation, se
 COMMENT ON COLUMN taskq.reservation_slots.slot_index IS 'number of the slot, from 0';
 COMMENT ON COLUMN taskq.reservation_slots.fence IS 'number of the newest lease; 0 if there never was one';
 COMMENT ON COLUMN taskq.reservation_slots.acquired_at IS 'when the newest lease began; -infinity if there never was one';
+COMMENT ON COLUMN taskq.reservation_slots.renewed_at IS 'when its lease was last written: begun or renewed; in the future: the clock was set back';
 COMMENT ON COLUMN taskq.reservation_slots.lease_expires_at IS 'free from then on; -infinity: released, or never held';
 COMMENT ON COLUMN taskq.reservation_slots.job_id IS 'for which job it is, or was until its lease ended; all zeros: none';
 COMMENT ON COLUMN taskq.reservation_slots.held_by_worker_id IS 'who holds it, or held it until its lease ended; all zeros: nobody';
@@ -489,9 +491,11 @@ COMMENT ON FUNCTION taskq.settle IS 'replaces the cost of a decision by the true
 
 CREATE PROCEDURE taskq.wait(name text, cost float8 DEFAULT 1, key text DEFAULT '', timeout interval DEFAULT NULL,
     INOUT allowed boolean DEFAULT NULL, INOUT remaining float8 DEFAULT NULL, INOUT waited interval DEFAULT NULL,
-    INOUT retry_after interval DEFAULT NULL, INOUT reason text DEFAULT NULL)
+    INOUT retry_after interval DEFAULT NULL, INOUT reason text DEFAULT NULL,
+    job_id uuid DEFAULT NULL, worker_id uuid DEFAULT NULL, kind text DEFAULT NULL,
+    INOUT slot_index integer DEFAULT NULL, INOUT fence bigint DEFAULT NULL, INOUT lease_expires_at timestamptz DEFAULT NULL)
     LANGUAGE c AS 'MODULE_PATHNAME', 'taskq_wait_for_turn';
-COMMENT ON PROCEDURE taskq.wait IS 'CALL it outside a transaction block: returns when it is your turn, or denied at the timeout';
+COMMENT ON PROCEDURE taskq.wait IS 'CALL it outside a transaction block: returns when it is your turn or you have a slot, or denied at the timeout';
 
 -- Several
 
@@ -667,13 +671,19 @@ CREATE FUNCTION taskq.peek_reservation(name text, key text DEFAULT '') RETURNS t
     LANGUAGE c PARALLEL RESTRICTED COST 50 AS 'MODULE_PATHNAME', 'taskq_peek_reservation';
 COMMENT ON FUNCTION taskq.peek_reservation IS 'how many slots are held and free now; changes nothing';
 
+CREATE FUNCTION taskq.peek_reservation_if_there(name text, key text) RETURNS taskq.reservation_state
+    LANGUAGE c PARALLEL RESTRICTED COST 50 AS 'MODULE_PATHNAME', 'taskq_peek_reservation_if_there';
+COMMENT ON FUNCTION taskq.peek_reservation_if_there IS
+    'peek_reservation for peek_reservations: NULL if it was dropped meanwhile, or takes no such key any more and holds nothing under it';
+
 CREATE FUNCTION taskq.peek_reservations() RETURNS SETOF taskq.reservation_state
     LANGUAGE sql PARALLEL RESTRICTED SECURITY DEFINER SET search_path = pg_catalog, pg_temp
     -- SECURITY DEFINER: callers may not read the tables.
     AS $$ SELECT s.* FROM taskq.reservations AS r
           CROSS JOIN LATERAL (SELECT '' AS key WHERE NOT r.keyed
                               UNION SELECT key FROM taskq.reservation_slots AS s WHERE s.reservation_id = r.reservation_id) AS k
-          CROSS JOIN LATERAL taskq.peek_reservation(r.name, k.key) AS s
+          CROSS JOIN LATERAL taskq.peek_reservation_if_there(r.name, k.key) AS s
+          WHERE s.name IS NOT NULL
           ORDER BY r.name, k.key $$;
 COMMENT ON FUNCTION taskq.peek_reservations() IS 'peek_reservation for every reservation and every key that was used';
 

@@ -24,6 +24,10 @@ void check_given(FunctionCallInfo fcinfo, int position, const char* argument) {
   if (PG_ARGISNULL(position)) raise_null(argument);
 }
 
+pg_uuid_t uuid_arg(FunctionCallInfo fcinfo, int position) {
+  return PG_ARGISNULL(position) ? pg_uuid_t{} : *PG_GETARG_UUID_P(position);
+}
+
 std::string_view as_string(Datum datum) {
   struct varlena* value = DatumGetTextPP(datum);
   return {VARDATA_ANY(value), static_cast<std::size_t>(VARSIZE_ANY_EXHDR(value))};

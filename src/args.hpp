@@ -21,6 +21,9 @@ double float_arg(FunctionCallInfo fcinfo, int position, const char* argument);
 int64 int_arg(FunctionCallInfo fcinfo, int position, const char* argument);
 bool bool_arg(FunctionCallInfo fcinfo, int position, const char* argument);
 
+// All zeros for NULL.
+pg_uuid_t uuid_arg(FunctionCallInfo fcinfo, int position);
+
 std::string_view as_string(Datum text);
 
 // A name that may be registered, or looked up.

@@ -150,6 +150,15 @@ GroupAnswer refused(Group& g) {
   return sum_up(g);
 }
 
+// Writes nothing, but for leases that the clock, set back, would leave without an end.
+GroupAnswer refused_by_a_look(Group& g) {
+  for (int i = 0; i < g.count; ++i) {
+    const GroupRequest& r = *g.order[i];
+    if (r.first == &r && is_slot(r) && r.slot.ahead) anchor_slots(r.reservation, r.key);
+  }
+  return refused(g);
+}
+
 bool take(GroupRequest& r) {
   if (!is_slot(r)) {
     if (r.first == &r) r.answer = acquire_bucket(r.call);
@@ -203,7 +212,7 @@ GroupAnswer acquire_group(GroupRequest* requests, int count) {
   Group g = resolved(requests, count);
   for (;;) {
     CHECK_FOR_INTERRUPTS();
-    if (g.writes > 1 && !look(g)) return refused(g);
+    if (g.writes > 1 && !look(g)) return refused_by_a_look(g);
     const GroupRequest* refusing = take_all_or_nothing(g);
     if (refusing == nullptr) break;
     if (g.writes <= 1 || !is_seen_by_a_look(*refusing)) return refused_while_taking(g, *refusing);

@@ -22,9 +22,10 @@ bool holds(const SlotRow& row, const Holder& holder, TimestampTz now) {
 
 // Runs `change(slots, found, row, now)`, which says whether it replaced that version, on the slot if the holder holds it.
 template <class Change>
-bool change_held(const Reservation& reservation, std::string_view key, int32 index, const Holder& holder, Change change) {
+bool change_held(const Reservation& reservation, std::string_view key, int32 index, const Holder& holder,
+                 ratelimit::Micros longest, Change change) {
   OpenTable slots = open_slots(RowExclusiveLock);
-  Patience patience{};
+  Patience patience{.limit = longest};
   bool held = false;
   for (;;) {
     CHECK_FOR_INTERRUPTS();
@@ -60,25 +61,27 @@ void remember_slot(int32 reservation_id, int32 index) {
   released_slot = index;
 }
 
-bool free_slot(std::string_view name, std::string_view key, int32 index, const Holder& holder) {
+bool free_slot(std::string_view name, std::string_view key, int32 index, const Holder& holder, ratelimit::Micros patience) {
   const Reservation reservation = needed_reservation(name);
-  const bool freed = change_held(reservation, key, index, holder, [](OpenTable& slots, const FoundRow& found, const SlotRow& row, TimestampTz) {
-    return replace_with_free(slots, found, row);
-  });
+  const bool freed = change_held(reservation, key, index, holder, patience,
+                                 [](OpenTable& slots, const FoundRow& found, const SlotRow& row, TimestampTz) {
+                                   return replace_with_free(slots, found, row);
+                                 });
   if (freed) remember_slot(reservation.reservation_id, index);
   return freed;
 }
 
 bool extend_slot(std::string_view name, std::string_view key, int32 index, const Holder& holder, TimestampTz& end) {
   const Reservation reservation = needed_reservation(name);
-  return change_held(reservation, key, index, holder, [&](OpenTable& slots, const FoundRow& found, SlotRow row, TimestampTz now) {
+  return change_held(reservation, key, index, holder, ratelimit::kNever, [&](OpenTable& slots, const FoundRow& found, SlotRow row, TimestampTz now) {
+    row.renewed_at = now;
     end = row.lease_expires_at = ratelimit::saturating_add(now, reservation.lease);
     return replace_slot(slots, found, row);
   });
 }
 
-SlotCounts count_slots(std::string_view name, std::string_view key) {
-  SlotCounts counts{.reservation = needed_reservation(name)};
+SlotCounts count_slots(const Reservation& reservation, std::string_view key) {
+  SlotCounts counts{.reservation = reservation};
   OpenTable slots = open_slots(AccessShareLock);
   const Survey survey = survey_slots(slots, counts.reservation, key);
   counts.held = survey.held;

@@ -2,12 +2,14 @@
 // in a deadlock that nobody would find, and nobody waits longer than taskq_ratelimit.lock_timeout (10 s where that is for ever).
 #pragma once
 
+#include "taskq_ratelimit/micros.hpp"
+
 #include "pg.hpp"
 
 namespace taskq::pg {
 
-// False if the time is up. Afterwards find_reservation() tells the definition in force. Held until the transaction ends, or unlocked.
-bool lock_reservation(int32 reservation_id, LOCKMODE mode);
+// False if the time is up, which is at most `patience`. Afterwards find_reservation() tells the definition in force. Held until the transaction ends, or unlocked.
+bool lock_reservation(int32 reservation_id, LOCKMODE mode, ratelimit::Micros patience = ratelimit::kNever);
 
 void unlock_reservation(int32 reservation_id, LOCKMODE mode);
 

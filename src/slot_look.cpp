@@ -1,5 +1,6 @@
 // Looking for free slots without taking them.
 #include "clock.hpp"
+#include "slot_clock.hpp"
 #include "slot_hint.hpp"
 #include "slot_ops.hpp"
 #include "slot_survey.hpp"
@@ -43,7 +44,7 @@ int32 free_slots(const Survey& survey) {
 SlotAnswer full(const Survey& survey, const Reservation& reservation, int32 count) {
   const TimestampTz now = clock_now();
   const TimestampTz end = end_of_excess(survey, survey.slots - count - survey.taking, now + reservation.lease);
-  return {.allowed = false, .reason = SlotReason::full, .retry_after = end <= now ? 1 : end - now};
+  return {.allowed = false, .reason = SlotReason::full, .retry_after = end <= now ? 1 : end - now, .ahead = survey.ahead};
 }
 
 // Two looks, as rule (4) of slot_store.hpp has it. False if they do not tell.
@@ -78,6 +79,12 @@ SlotAnswer look_for_slots(std::string_view name, std::string_view key, int32 cou
   }
   close_table(slots);
   return answer;
+}
+
+void anchor_slots(const Reservation& reservation, std::string_view key) {
+  OpenTable slots = open_slots(RowExclusiveLock);
+  anchor_leases(slots, reservation, key);
+  close_table(slots);
 }
 
 }  // namespace taskq::pg

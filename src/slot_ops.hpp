@@ -17,16 +17,21 @@ struct SlotAnswer {
   int64 fence = 0;
   TimestampTz lease_expires_at = 0;
   ratelimit::Micros retry_after = 0;
+  bool ahead = false;  // of a look: there are leases from before the clock was set back, which anchor_slots() would anchor
 };
 
 // Takes a free slot, if there is one. Raises 42704 for an unknown reservation, 22023 for a key it does not take. All zeros for `job`
-// and `worker` mean none.
-SlotAnswer take_slot(std::string_view name, std::string_view key, const pg_uuid_t& job, const pg_uuid_t& worker);
+// and `worker` mean none. Waits for the lock of the reservation no longer than `patience`, if the setting allows as much.
+SlotAnswer take_slot(std::string_view name, std::string_view key, const pg_uuid_t& job, const pg_uuid_t& worker,
+                     ratelimit::Micros patience = ratelimit::kNever);
+
+const char* slot_reason_text(SlotReason reason);
 
 // Whether `count` slots could be taken now; changes nothing. `slot_index`, `fence` and `lease_expires_at` mean nothing.
 SlotAnswer look_for_slots(std::string_view name, std::string_view key, int32 count);
 
-const char* slot_reason_text(SlotReason reason);
+// Lets the leases from before the clock was set back go on from the new time (slot_clock.hpp).
+void anchor_slots(const Reservation& reservation, std::string_view key);
 
 // Which lease is meant: that of this worker, or with this fence, or both.
 struct Holder {
@@ -36,8 +41,9 @@ struct Holder {
 };
 
 // Ends the lease of one slot. False, and nothing changed, if the holder does not hold it now. Raises 55P03 if another transaction
-// has the slot in hand for too long.
-bool free_slot(std::string_view name, std::string_view key, int32 index, const Holder& holder);
+// has the slot in hand for too long: for taskq_ratelimit.lock_timeout, or `patience` if that is shorter.
+bool free_slot(std::string_view name, std::string_view key, int32 index, const Holder& holder,
+               ratelimit::Micros patience = ratelimit::kNever);
 
 // Renews the lease of one slot from now on; `end` is its new end. False as above.
 bool extend_slot(std::string_view name, std::string_view key, int32 index, const Holder& holder, TimestampTz& end);
@@ -48,6 +54,6 @@ struct SlotCounts {
   int32 held = 0;
   TimestampTz first_end = DT_NOEND;  // of the leases that live
 };
-SlotCounts count_slots(std::string_view name, std::string_view key);
+SlotCounts count_slots(const Reservation& reservation, std::string_view key);
 
 }  // namespace taskq::pg

@@ -15,16 +15,17 @@ struct SlotRow {
   int32 slot_index;
   int64 fence;                   // of the newest lease; 0 if there never was one
   TimestampTz acquired_at;       // of the newest lease; -infinity if there never was one
+  TimestampTz renewed_at;        // when its lease was written: when it began, or was last renewed
   TimestampTz lease_expires_at;  // free from then on; -infinity: released, or never held
   pg_uuid_t job_id;              // all zeros: none
   pg_uuid_t worker_id;           // all zeros: none
   bool surplus;                  // above the number of slots: never handed out, deleted when free
 };
 
-constexpr int slot_columns = 9;
+constexpr int slot_columns = 10;
 constexpr std::size_t slot_fixed_bytes = offsetof(SlotRow, surplus) + sizeof(bool);
 
-static_assert(offsetof(SlotRow, lease_expires_at) == 24 && offsetof(SlotRow, worker_id) == 48 && slot_fixed_bytes == 65);
+static_assert(offsetof(SlotRow, lease_expires_at) == 32 && offsetof(SlotRow, worker_id) == 56 && slot_fixed_bytes == 73);
 
 inline SlotRow slot_row(HeapTuple tuple) {
   SlotRow row{};

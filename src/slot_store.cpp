@@ -33,7 +33,7 @@ HeapTuple form_row(TupleDesc columns, std::string_view key, const SlotRow& row) 
   pg_uuid_t job = row.job_id, worker = row.worker_id;
   check_columns(columns, slot_columns);
   Datum values[slot_columns] = {Int32GetDatum(row.reservation_id), Int32GetDatum(row.slot_index), Int64GetDatum(row.fence),
-                                TimestampTzGetDatum(row.acquired_at), TimestampTzGetDatum(row.lease_expires_at),
+                                TimestampTzGetDatum(row.acquired_at), TimestampTzGetDatum(row.renewed_at), TimestampTzGetDatum(row.lease_expires_at),
                                 UUIDPGetDatum(&job), UUIDPGetDatum(&worker), BoolGetDatum(row.surplus), key_datum(key)};
   bool nulls[slot_columns] = {};
   return heap_form_tuple(columns, values, nulls);

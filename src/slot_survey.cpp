@@ -1,6 +1,7 @@
 #include "slot_survey.hpp"
 
 #include "clock.hpp"
+#include "slot_clock.hpp"
 
 #include "pg.hpp"
 
@@ -34,11 +35,13 @@ void note(Surveyor& s, const FoundRow& found) {
   const SlotRow row = slot_row(found.row);
   // An arriving row may have been met before the version that exists: the latter counts. Rows come in order of their numbers.
   if (row.slot_index == s.last_counted) return;
-  const SeenSlot seen = look_at(found, row, clock_now());
+  const TimestampTz now = clock_now();
+  const SeenSlot seen = look_at(found, row, now);
   if (found.exists) s.last_counted = row.slot_index;
   if (found.exists && row.surplus) ++s.survey.surplus;
   if (seen.fence != 0) {
-    count_lease(s, row.lease_expires_at);
+    count_lease(s, anchored(row, now).lease_expires_at);
+    s.survey.ahead = s.survey.ahead || is_ahead(row, now);
   } else if (seen.held) {
     ++s.survey.taking;
   }

@@ -1,6 +1,7 @@
 // Taking a slot.
 #include "clock.hpp"
 #include "settings.hpp"
+#include "slot_clock.hpp"
 #include "slot_hint.hpp"
 #include "slot_lock.hpp"
 #include "slot_ops.hpp"
@@ -26,6 +27,7 @@ struct Taking {
   std::string_view key;
   const pg_uuid_t& job;
   const pg_uuid_t& worker;
+  Micros patience;
   SlotAnswer answer;
   bool timed_out = false;  // the lock of the reservation was not to be had
   int32 given_back = -1;   // a slot that this call has taken and given back: to others it is in hand until we commit
@@ -35,7 +37,7 @@ struct Taking {
 
 void occupy(const Taking& t, SlotRow& row, TimestampTz now) {
   row.fence = next_fence();
-  row.acquired_at = now;
+  row.acquired_at = row.renewed_at = now;
   row.lease_expires_at = ratelimit::saturating_add(now, t.reservation.lease);
   row.job_id = t.job;
   row.worker_id = t.worker;
@@ -58,7 +60,7 @@ bool is_in_force(const Taking& t, int32 index) {
 
 // A slot that was never used.
 bool take_new(Taking& t, int32 index) {
-  if (!lock_reservation(t.reservation.reservation_id, ShareLock)) return t.timed_out = true, false;
+  if (!lock_reservation(t.reservation.reservation_id, ShareLock, t.patience)) return t.timed_out = true, false;
   bool taken = false;
   if (is_in_force(t, index)) {
     SlotRow row{};
@@ -134,6 +136,7 @@ Outcome look_at_all(Taking& t) {
   bool any_free = false;
   const Survey first = survey_slots(t.slots, t.reservation, t.key);
   Outcome outcome = Outcome::again;
+  if (first.ahead) anchor_leases(t.slots, t.reservation, t.key);
   if (first.surplus > 0) {
     counted_reservation = t.reservation.reservation_id;
   } else if (take_one_of(t, first, any_free)) {
@@ -163,6 +166,7 @@ Outcome take_counted(Taking& t) {
   bool any_free = false;
   drop_ended_surplus(t);
   const Survey survey = survey_slots(t.slots, t.reservation, t.key);
+  if (survey.ahead) anchor_leases(t.slots, t.reservation, t.key);
   if (survey.surplus == 0) counted_reservation = 0;
   if (survey.surplus == 0) return Outcome::again;
   const int32 in_use = survey.held + survey.taking;
@@ -172,7 +176,7 @@ Outcome take_counted(Taking& t) {
 
 Outcome count_and_take(Taking& t) {
   const int32 reservation_id = t.reservation.reservation_id;
-  if (!lock_reservation(reservation_id, ExclusiveLock)) return t.timed_out = true, Outcome::again;
+  if (!lock_reservation(reservation_id, ExclusiveLock, t.patience)) return t.timed_out = true, Outcome::again;
   t.reservation = needed_reservation(t.reservation.name);
   Outcome outcome = Outcome::again;
   if (t.reservation.reservation_id == reservation_id && slots_under(t.reservation, t.key) > 0) outcome = take_counted(t);
@@ -204,8 +208,18 @@ Outcome one_look(Taking& t) {
 
 }  // namespace
 
-SlotAnswer take_slot(std::string_view name, std::string_view key, const pg_uuid_t& job, const pg_uuid_t& worker) {
-  Taking t{.slots = {}, .reservation = needed_reservation(name), .key = key, .job = job, .worker = worker, .answer = {}};
+const char* slot_reason_text(SlotReason reason) {
+  switch (reason) {
+    case SlotReason::ok: return "ok";
+    case SlotReason::full: return "full";
+    default: return "lock_timeout";
+  }
+}
+
+SlotAnswer take_slot(std::string_view name, std::string_view key, const pg_uuid_t& job, const pg_uuid_t& worker,
+                     Micros patience) {
+  Taking t{.slots = {}, .reservation = needed_reservation(name), .key = key, .job = job, .worker = worker,
+           .patience = patience, .answer = {}};
   t.slots = open_slots(RowExclusiveLock);
   for (;;) {
     check_key(t.reservation, key);

@@ -19,7 +19,7 @@ constexpr const char* takes =
     "taskq.acquire(text, float8, text), taskq.allow(text, float8, text), taskq.acquire_json(text, float8, text), "
     "taskq.require(text, float8, text), taskq.reserve(text, float8, interval, text), taskq.charge(text, float8, text), "
     "taskq.refund(taskq.rate_limit_decision), taskq.refund(text, float8, text), taskq.settle(taskq.rate_limit_decision, float8), "
-    "taskq.wait(text, float8, text, interval, boolean, float8, interval, interval, text), "
+    "taskq.wait(text, float8, text, interval, boolean, float8, interval, interval, text, uuid, uuid, text, integer, bigint, timestamptz), "
     "taskq.acquire_many(text[], float8[], text[]), taskq.acquire_all(taskq.acquire_request[]), taskq.release_all(jsonb, boolean), "
     "taskq.acquire_token_bucket(text, float8, float8, float8, text), "
     "taskq.acquire_leaky_bucket(text, float8, float8, float8, text), "

@@ -1,4 +1,4 @@
-// acquire_slot, release_slot, renew_slot, renew_slots, peek_reservation.
+// acquire_slot, release_slot, renew_slot, renew_slots, peek_reservation, peek_reservation_if_there.
 #include "args.hpp"
 #include "decision_row.hpp"
 #include "errors.hpp"
@@ -21,11 +21,6 @@ constinit KnownType state_type{};
 
 Datum text_datum(std::string_view text) {
   return PointerGetDatum(cstring_to_text_with_len(text.data(), static_cast<int>(text.size())));
-}
-
-// All zeros for NULL.
-pg_uuid_t uuid_arg(FunctionCallInfo fcinfo, int position) {
-  return PG_ARGISNULL(position) ? pg_uuid_t{} : *PG_GETARG_UUID_P(position);
 }
 
 int32 slot_arg(FunctionCallInfo fcinfo, int position) {
@@ -57,6 +52,15 @@ Datum slot_datum(FunctionCallInfo fcinfo, const SlotAnswer& answer, std::string_
   return HeapTupleGetDatum(heap_form_tuple(row_type(fcinfo, decision_type, 9), values, nulls));
 }
 
+Datum state_datum_of(FunctionCallInfo fcinfo, const SlotCounts& counts, std::string_view name, std::string_view key) {
+  const int32 slots = slots_under(counts.reservation, key), free = slots > counts.held ? slots - counts.held : 0;
+  Datum values[] = {text_datum(name), text_datum(key), Int32GetDatum(slots), Int32GetDatum(counts.held), Int32GetDatum(free),
+                    IntervalPGetDatum(interval_of(counts.reservation.lease)), TimestampTzGetDatum(counts.first_end)};
+  bool nulls[7] = {};
+  nulls[6] = counts.held == 0;
+  return HeapTupleGetDatum(heap_form_tuple(row_type(fcinfo, state_type, 7), values, nulls));
+}
+
 // One lease of a worker: renewed, or reported as lost.
 void put_renewed(ReturnSetInfo* result, std::string_view name, const WorkersLease& lease, const pg_uuid_t& worker) {
   const Holder holder{.worker = &worker, .has_fence = true, .fence = lease.fence};
@@ -81,14 +85,6 @@ void renew_leases_in(ReturnSetInfo* result, HeapTuple row, TupleDesc columns, co
 }
 
 }  // namespace
-
-const char* slot_reason_text(SlotReason reason) {
-  switch (reason) {
-    case SlotReason::ok: return "ok";
-    case SlotReason::full: return "full";
-    default: return "lock_timeout";
-  }
-}
 
 SQL_FUNCTION(taskq_acquire_slot) {
   check_may_write("acquire_slot");
@@ -134,13 +130,16 @@ SQL_FUNCTION(taskq_renew_slots) {
 
 SQL_FUNCTION(taskq_peek_reservation) {
   const std::string_view name = name_arg(fcinfo, 0), key = key_arg(fcinfo, 1);
-  const SlotCounts counts = count_slots(name, key);
-  const int32 slots = slots_under(counts.reservation, key), free = slots > counts.held ? slots - counts.held : 0;
-  Datum values[] = {text_datum(name), text_datum(key), Int32GetDatum(slots), Int32GetDatum(counts.held), Int32GetDatum(free),
-                    IntervalPGetDatum(interval_of(counts.reservation.lease)), TimestampTzGetDatum(counts.first_end)};
-  bool nulls[7] = {};
-  nulls[6] = counts.held == 0;
-  return HeapTupleGetDatum(heap_form_tuple(row_type(fcinfo, state_type, 7), values, nulls));
+  return state_datum_of(fcinfo, count_slots(needed_reservation(name), key), name, key);
+}
+
+SQL_FUNCTION(taskq_peek_reservation_if_there) {
+  const std::string_view name = name_arg(fcinfo, 0), key = key_arg(fcinfo, 1);
+  const Reservation* reservation = find_reservation(name);
+  if (reservation == nullptr) PG_RETURN_NULL();
+  const SlotCounts counts = count_slots(Reservation{*reservation}, key);
+  if (counts.held == 0 && slots_under(counts.reservation, key) == 0) PG_RETURN_NULL();
+  return state_datum_of(fcinfo, counts, name, key);
 }
 
 }  // namespace taskq::pg

@@ -9,24 +9,24 @@ $$;
 -- What is there is had at once; a bucket then gives an instant to go at, a window is tried again when it has room. B083: no longer wait than the time-out allows is begun.
 DO $$
 DECLARE
-    allowed boolean; remaining float8; waited interval; retry interval; reason text;
+    allowed boolean; remaining float8; waited interval; retry interval; reason text; slot integer; fence bigint; lease_end timestamptz;
 BEGIN
-    CALL taskq.wait('fast', 2, '', NULL, allowed, remaining, waited, retry, reason);
+    CALL taskq.wait('fast', 2, '', NULL, allowed, remaining, waited, retry, reason, NULL, NULL, NULL, slot, fence, lease_end);
     RAISE NOTICE '%', pg_temp.shown(allowed, waited, reason);
-    CALL taskq.wait('fast', 2, '', NULL, allowed, remaining, waited, retry, reason);
+    CALL taskq.wait('fast', 2, '', NULL, allowed, remaining, waited, retry, reason, NULL, NULL, NULL, slot, fence, lease_end);
     RAISE NOTICE '%', pg_temp.shown(allowed, waited, reason);
-    CALL taskq.wait('fw', 1, '', NULL, allowed, remaining, waited, retry, reason);
-    CALL taskq.wait('fw', 1, '', NULL, allowed, remaining, waited, retry, reason);
+    CALL taskq.wait('fw', 1, '', NULL, allowed, remaining, waited, retry, reason, NULL, NULL, NULL, slot, fence, lease_end);
+    CALL taskq.wait('fw', 1, '', NULL, allowed, remaining, waited, retry, reason, NULL, NULL, NULL, slot, fence, lease_end);
     RAISE NOTICE '%, %', allowed, reason;
-    CALL taskq.wait('log', 1, '', NULL, allowed, remaining, waited, retry, reason);
-    CALL taskq.wait('log', 1, '', NULL, allowed, remaining, waited, retry, reason);
+    CALL taskq.wait('log', 1, '', NULL, allowed, remaining, waited, retry, reason, NULL, NULL, NULL, slot, fence, lease_end);
+    CALL taskq.wait('log', 1, '', NULL, allowed, remaining, waited, retry, reason, NULL, NULL, NULL, slot, fence, lease_end);
     RAISE NOTICE '%', pg_temp.shown(allowed, waited, reason);
-    CALL taskq.wait('slow', 1, '', '50 ms', allowed, remaining, waited, retry, reason);
+    CALL taskq.wait('slow', 1, '', '50 ms', allowed, remaining, waited, retry, reason, NULL, NULL, NULL, slot, fence, lease_end);
     RAISE NOTICE '%, retry %', pg_temp.shown(allowed, waited, reason), retry;
-    CALL taskq.wait('slow', 1, '', '50 ms', allowed, remaining, waited, retry, reason);
+    CALL taskq.wait('slow', 1, '', '50 ms', allowed, remaining, waited, retry, reason, NULL, NULL, NULL, slot, fence, lease_end);
     RAISE NOTICE '%, retry in a minute: %', pg_temp.shown(allowed, waited, reason), retry BETWEEN '58 s' AND '1 min';
-    CALL taskq.wait('quota', 1, '', NULL, allowed, remaining, waited, retry, reason);
-    CALL taskq.wait('quota', 1, '', NULL, allowed, remaining, waited, retry, reason);
+    CALL taskq.wait('quota', 1, '', NULL, allowed, remaining, waited, retry, reason, NULL, NULL, NULL, slot, fence, lease_end);
+    CALL taskq.wait('quota', 1, '', NULL, allowed, remaining, waited, retry, reason, NULL, NULL, NULL, slot, fence, lease_end);
     RAISE NOTICE '%, retry %', pg_temp.shown(allowed, waited, reason), retry;
 END $$;
 
@@ -34,9 +34,9 @@ END $$;
 SELECT remaining < 0.2 AS empty, reset_after < interval '61 s' AS one_spent FROM taskq.peek('slow');
 DO $$
 DECLARE
-    allowed boolean; remaining float8; waited interval; retry interval; reason text;
+    allowed boolean; remaining float8; waited interval; retry interval; reason text; slot integer; fence bigint; lease_end timestamptz;
 BEGIN
-    CALL taskq.wait('quota', 1, '', '0', allowed, remaining, waited, retry, reason);
+    CALL taskq.wait('quota', 1, '', '0', allowed, remaining, waited, retry, reason, NULL, NULL, NULL, slot, fence, lease_end);
     RAISE NOTICE '%, retry %', pg_temp.shown(allowed, waited, reason), retry;
 END $$;
 
@@ -44,13 +44,13 @@ END $$;
 SELECT taskq.pause('fast', 'infinity');
 DO $$
 DECLARE
-    allowed boolean; remaining float8; waited interval; retry interval; reason text;
+    allowed boolean; remaining float8; waited interval; retry interval; reason text; slot integer; fence bigint; lease_end timestamptz;
 BEGIN
-    CALL taskq.wait('fast', 1, '', '50 ms', allowed, remaining, waited, retry, reason);
+    CALL taskq.wait('fast', 1, '', '50 ms', allowed, remaining, waited, retry, reason, NULL, NULL, NULL, slot, fence, lease_end);
     RAISE NOTICE '%, waited long enough: %', pg_temp.shown(allowed, waited, reason), waited >= '50 ms';
     PERFORM taskq.pause('fast', clock_timestamp() + interval '500 ms');
     COMMIT;
-    CALL taskq.wait('fast', 1, '', NULL, allowed, remaining, waited, retry, reason);
+    CALL taskq.wait('fast', 1, '', NULL, allowed, remaining, waited, retry, reason, NULL, NULL, NULL, slot, fence, lease_end);
     RAISE NOTICE '%', pg_temp.shown(allowed, waited, reason);
 END $$;
 

@@ -162,8 +162,8 @@ is($node->safe_psql('postgres', "SELECT used FROM taskq.rate_limit_buckets b JOI
 
 ($status, $out, $err) = $node->psql('postgres', "\\set VERBOSITY verbose\nBEGIN; CALL taskq.wait('crowd', key => 'k')");
 like($err, qr/ERROR:  25001: /, 'CALL in a transaction block: 25001');
-$node->safe_psql('postgres', "CREATE PROCEDURE work() LANGUAGE plpgsql AS \$\$ DECLARE go boolean; rest float8; waited interval; again interval; why text;
-	BEGIN CALL taskq.wait('crowd', 1, 'x', NULL, go, rest, waited, again, why); INSERT INTO releases VALUES (0, clock_timestamp(), go); END \$\$");
+$node->safe_psql('postgres', "CREATE PROCEDURE work() LANGUAGE plpgsql AS \$\$ DECLARE go boolean; rest float8; waited interval; again interval; why text; slot int; fence bigint; lease_end timestamptz;
+	BEGIN CALL taskq.wait('crowd', 1, 'x', NULL, go, rest, waited, again, why, NULL, NULL, NULL, slot, fence, lease_end); INSERT INTO releases VALUES (0, clock_timestamp(), go); END \$\$");
 is($node->safe_psql('postgres', 'CALL work()'), '', 'a procedure may CALL it');
 is($node->safe_psql('postgres', 'SELECT allowed FROM releases WHERE who = 0'), 't', 'and is told');
 
