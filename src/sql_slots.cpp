@@ -51,6 +51,7 @@ const char* slot_reason_text(SlotReason reason) {
   switch (reason) {
     case SlotReason::ok: return "ok";
     case SlotReason::full: return "full";
+    case SlotReason::too_many_keys: return "too_many_keys";
     default: return "lock_timeout";
   }
 }

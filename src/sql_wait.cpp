@@ -104,7 +104,7 @@ struct Waiting {
 Micros nap_before_retry(const Answer& answer, Micros left) {
   if (answer.reason == Reason::lock_timeout) return 0;
   const Micros wait = answer.decision.retry_after;
-  if (answer.reason == Reason::paused) return ratelimit::smaller(ratelimit::smaller(wait, longest_nap), left);
+  if (answer.reason == Reason::paused || answer.reason == Reason::too_many_keys) return ratelimit::smaller(ratelimit::smaller(wait, longest_nap), left);
   return wait;
 }
 
