@@ -97,6 +97,7 @@ void refuse_key(Verdict& v, bool bites) {
   decision.allowed = !bites;
   decision.remaining = decision.delay = 0;
   decision.retry_after = bites ? pause_at_cap : 0;
+  decision.reset_after = pause_at_cap;
 }
 
 // The same as judge, for a call that is to take.

@@ -16,6 +16,7 @@ namespace {
 
 constexpr Micros remembered_for = 60 * 1'000'000;
 constexpr Micros shortest_hopeless = 1'000'000;
+constexpr int64 most_excess = 1000;     // seen by one count
 constexpr Micros rest_per_search = 16;  // so searching takes a small part of the time, however many keys there are
 
 constinit KeyMemory memories[32]{};
@@ -27,7 +28,7 @@ KeyMemory& memory_of(const KeySpace& space) {
                      memory.generation == cache_generation;
   if (known) return memory;
   memory = {.table = table, .owner = space.owner, .most = space.most, .generation = cache_generation, .left = 0, .counted_again = 0,
-            .full = false, .hopeless_until = DT_NOBEGIN, .hand_bytes = 0, .hand = {}};
+            .full = false, .excess = 0, .hopeless_until = DT_NOBEGIN, .hand_bytes = 0, .hand = {}};
   return memory;
 }
 
@@ -42,19 +43,21 @@ bool has_row(KeyWalk& walk, ItemPointerData place, std::string_view key) {
   return true;
 }
 
-int32 count_keys(KeySpace& space) {
-  int32 count = 0;
+int64 count_keys(KeySpace& space, int64 upto) {
+  int64 count = 0;
   KeyWalk walk = begin_key_walk(space, {});
-  while (count < space.most && next_key(walk)) ++count;
+  while (count < upto && next_key(walk)) ++count;
   end_key_walk(walk);
   return count;
 }
 
 void count_again(KeySpace& space, KeyMemory& memory) {
-  const int32 room = space.most - count_keys(space);
+  const int64 count = count_keys(space, int64{space.most} + most_excess);
+  const int32 room = count >= space.most ? 0 : static_cast<int32>(space.most - count);
   const int32 least = space.most / 1024 > 1 ? space.most / 1024 : 1;
   const int32 share = room / 64 > least ? room / 64 : least;
   memory.full = room == 0;
+  memory.excess = memory.full ? static_cast<int32>(count - space.most) : 0;
   memory.left = memory.full || share < room ? share : room;
   memory.counted_again = GetCurrentTimestamp() + remembered_for;
 }

@@ -4,10 +4,10 @@
 // Nobody keeps a count: it would be one hot row for all. So keys are counted along the primary key, and a backend remembers what it found:
 // - a table too small to hold so many rows has room, whoever they belong to;
 // - with room left, the next keys are made without counting again, a 64th of the room at most (but a 1024th of the cap at least);
-// - at the cap, each new key takes the place of an idle one that is deleted in the same transaction;
+// - at the cap, each new key takes the place of an idle one that is deleted in the same transaction; above it, of two;
 // - where none was idle, all new keys are turned away for a while, without looking again.
-// The count sees what others have inserted and not committed yet. What it cannot see is made between count and insertion, and what others
-// may still make uncounted: each other session exceeds the cap by a 64th of it, or by one key, at most.
+// The count sees what others have inserted and not committed yet. It misses what is made behind its back while it walks, and what others may
+// still make uncounted: each other session that makes keys at the same time exceeds the cap by one key, or by a 64th of it if that is more.
 //
 // No snapshot takes part, so nothing here raises a serialization failure, and nothing waits.
 #pragma once
@@ -38,7 +38,8 @@ struct KeyMemory {
   uint64 generation;         // of all caches; 0: nothing is remembered
   int32 left;                // so many more keys are made before they are counted again,
   TimestampTz counted_again; // or from then on
-  bool full;                 // each in the place of an idle one
+  bool full;                 // each in the place of an idle one,
+  int32 excess;              // and so many in the place of another one, too
   TimestampTz hopeless_until;
   int32 hand_bytes;          // the search for an idle key goes on where the last one ended
   char hand[max_key_bytes];
@@ -73,7 +74,6 @@ void remember_hopeless(KeyMemory& memory, TimestampTz started);
 // `evict(key)` on one key after the other, from the hand on and around, until it says true.
 template <class Evict>
 bool evict_one(KeySpace& space, KeyMemory& memory, Evict& evict) {
-  const TimestampTz started = GetCurrentTimestamp();
   bool evicted = false;
   for (int round = 0; round < 2 && !evicted; ++round) {
     const bool around = round == 1;
@@ -82,7 +82,6 @@ bool evict_one(KeySpace& space, KeyMemory& memory, Evict& evict) {
     if (evicted) remember_hand(memory, walk.key());
     end_key_walk(walk);
   }
-  if (!evicted) remember_hopeless(memory, started);
   return evicted;
 }
 
@@ -93,7 +92,11 @@ bool make_room(KeySpace& space, Evict evict) {
   KeyMemory& memory = counted_keys(space);
   if (is_hopeless(memory)) return false;
   --memory.left;
-  return !memory.full || evict_one(space, memory, evict);
+  if (!memory.full) return true;
+  const TimestampTz started = GetCurrentTimestamp();
+  if (!evict_one(space, memory, evict)) return remember_hopeless(memory, started), false;
+  if (memory.excess > 0 && evict_one(space, memory, evict)) --memory.excess;
+  return true;
 }
 
 }  // namespace taskq::pg
