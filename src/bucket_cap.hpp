@@ -9,7 +9,8 @@ namespace taskq::pg {
 
 enum class CapUse : uint8 { make, look };
 
-// True if the call's key may have a bucket. At the cap, `make` deletes a full bucket for it; `look` only says whether there is one.
+// True if the call's key may have a bucket. At the cap, `make` deletes a full bucket for it; `look` only says whether there is
+// one.
 // REQUIRES: the key has no bucket.
 bool has_room_for_bucket(const Call& call, CapUse use);
 

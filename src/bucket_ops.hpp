@@ -32,8 +32,8 @@ struct ShownDecision {
   pg_uuid_t request_id{};
 };
 
-// Takes the cost now, or (meters only) at a later instant at most `max_wait` away. At the cap on keys a new one takes the place of a full bucket,
-// or is denied.
+// Takes the cost now, or (meters only) at a later instant at most `max_wait` away. At the cap on keys a new one takes the place of a
+// full bucket, or is denied.
 Answer acquire_bucket(Call& call, ratelimit::Micros max_wait = 0);
 
 // What acquire_bucket(call) would answer.

@@ -129,7 +129,8 @@ const char* limit_text(const Limit& limit) {
 template <class Definition>
 const char* definition_text(const Definition& d) {
   const char* most = d.max_keys == 0 ? "" : psprintf(", at most %d keys", d.max_keys);
-  return psprintf("%s%s%s%s%s", limit_text(d.limit), d.keyed ? ", keyed" : "", most, d.shadow ? ", shadow" : "", d.ad_hoc ? ", defined by a call" : "");
+  return psprintf("%s%s%s%s%s", limit_text(d.limit), d.keyed ? ", keyed" : "", most, d.shadow ? ", shadow" : "",
+                  d.ad_hoc ? ", defined by a call" : "");
 }
 
 [[noreturn]] void raise_other_definition(const Wanted& wanted, const Definition& present) {

@@ -27,8 +27,11 @@ KeyMemory& memory_of(const KeySpace& space) {
   const bool known = memory.table == table && memory.owner == space.owner && memory.most == space.most &&
                      memory.generation == cache_generation;
   if (known) return memory;
-  memory = {.table = table, .owner = space.owner, .most = space.most, .generation = cache_generation, .left = 0, .counted_again = 0,
-            .full = false, .excess = 0, .hopeless_until = DT_NOBEGIN, .hand_bytes = 0, .hand = {}};
+  memory = KeyMemory{};
+  memory.table = table;
+  memory.owner = space.owner;
+  memory.most = space.most;
+  memory.generation = cache_generation;
   return memory;
 }
 
@@ -69,8 +72,8 @@ KeyWalk begin_key_walk(KeySpace& space, std::string_view from) {
   ScanKeyData keys[2];
   ScanKeyInit(&keys[0], 1, BTEqualStrategyNumber, F_INT4EQ, Int32GetDatum(space.owner));
   const bool at_start = from.empty();
-  ScanKeyEntryInitialize(&keys[1], 0, 2, at_start ? BTGreaterStrategyNumber : BTGreaterEqualStrategyNumber, InvalidOid, C_COLLATION_OID,
-                         at_start ? F_TEXT_GT : F_TEXT_GE,
+  const StrategyNumber strategy = at_start ? BTGreaterStrategyNumber : BTGreaterEqualStrategyNumber;
+  ScanKeyEntryInitialize(&keys[1], 0, 2, strategy, InvalidOid, C_COLLATION_OID, at_start ? F_TEXT_GT : F_TEXT_GE,
                          PointerGetDatum(cstring_to_text_with_len(from.data(), static_cast<int>(from.size()))));
   IndexScanDesc scan = index_beginscan(space.rows.table, space.rows.key(), SnapshotSelf, 2, 0);
   scan->xs_want_itup = true;
@@ -86,7 +89,8 @@ bool next_key(KeyWalk& walk) {
     const Datum stored = index_getattr(walk.scan->xs_itup, 2, walk.scan->xs_itupdesc, &null);
     text* plain = DatumGetTextPP(stored);  // a copy if it was compressed
     const std::string_view key{VARDATA_ANY(plain), static_cast<std::size_t>(VARSIZE_ANY_EXHDR(plain))};
-    const bool next = (walk.key_bytes < 0 || key != walk.key()) && key.size() <= sizeof(walk.key_text) && has_row(walk, *place, key);
+    const bool same = walk.key_bytes >= 0 && key == walk.key();
+    const bool next = !same && key.size() <= sizeof(walk.key_text) && has_row(walk, *place, key);
     if (next) {
       walk.key_bytes = static_cast<int32>(key.size());
       std::memcpy(walk.key_text, key.data(), key.size());

@@ -1,13 +1,15 @@
-// The cap on the keys of one limit or one reservation, so that whoever makes up keys cannot fill the disk. Asked only when the first row of
-// a key is about to be made; a call on a key that is there never comes here.
+// The cap on the keys of one limit or one reservation, so that whoever makes up keys cannot fill the disk. Asked only when the first
+// row of a key is about to be made; a call on a key that is there never comes here.
 //
-// Nobody keeps a count: it would be one hot row for all. So keys are counted along the primary key, and a backend remembers what it found:
+// Nobody keeps a count: it would be one hot row for all. So keys are counted along the primary key, and a backend remembers what it
+// found:
 // - a table too small to hold so many rows has room, whoever they belong to;
 // - with room left, the next keys are made without counting again, a 64th of the room at most (but a 1024th of the cap at least);
 // - at the cap, each new key takes the place of an idle one that is deleted in the same transaction; above it, of two;
 // - where none was idle, all new keys are turned away for a while, without looking again.
-// The count sees what others have inserted and not committed yet. It misses what is made behind its back while it walks, and what others may
-// still make uncounted: each other session that makes keys at the same time exceeds the cap by one key, or by a 64th of it if that is more.
+// The count sees what others have inserted and not committed yet. It misses what is made behind its back while it walks, and what
+// others may still make uncounted: each other session that makes keys at the same time exceeds the cap by one key, or by a 64th of it
+// if that is more.
 //
 // No snapshot takes part, so nothing here raises a serialization failure, and nothing waits.
 #pragma once
@@ -21,7 +23,7 @@
 
 namespace taskq::pg {
 
-// The keys of one limit or reservation: rows of a table whose primary key begins with (owner, key), as does each row itself with its owner.
+// The keys of one limit or reservation: rows of a table whose primary key begins with (owner, key). Each row begins with its owner.
 struct KeySpace {
   OpenTable& rows;
   int32 owner;
@@ -37,7 +39,7 @@ struct KeyMemory {
   int32 most;
   uint64 generation;         // of all caches; 0: nothing is remembered
   int32 left;                // so many more keys are made before they are counted again,
-  TimestampTz counted_again; // or from then on
+  TimestampTz counted_again;  // or from then on
   bool full;                 // each in the place of an idle one,
   int32 excess;              // and so many in the place of another one, too
   TimestampTz hopeless_until;
@@ -78,7 +80,8 @@ bool evict_one(KeySpace& space, KeyMemory& memory, Evict& evict) {
   for (int round = 0; round < 2 && !evicted; ++round) {
     const bool around = round == 1;
     KeyWalk walk = begin_key_walk(space, around ? std::string_view{} : memory.hand_key());
-    while (!evicted && next_key(walk) && !(around && walk.key() >= memory.hand_key())) evicted = evict(walk.key());
+    const auto is_done = [&] { return evicted || !next_key(walk) || (around && walk.key() >= memory.hand_key()); };
+    while (!is_done()) evicted = evict(walk.key());
     if (evicted) remember_hand(memory, walk.key());
     end_key_walk(walk);
   }
