@@ -28,6 +28,7 @@ CREATE TABLE taskq.rate_limits (
     tick_us           bigint      NOT NULL,
     changed_at        timestamptz NOT NULL,
     created_at        timestamptz NOT NULL DEFAULT pg_catalog.clock_timestamp(),
+    max_keys          integer     CHECK (max_keys >= 1),
     CONSTRAINT rate_limits_name_key UNIQUE (name)
 );
 ALTER SEQUENCE taskq.rate_limit_id OWNED BY taskq.rate_limits.limit_id;
@@ -97,6 +98,7 @@ CREATE TABLE taskq.reservations (
     keyed          boolean     NOT NULL,
     changed_at     timestamptz NOT NULL,
     created_at     timestamptz NOT NULL DEFAULT pg_catalog.clock_timestamp(),
+    max_keys       integer     CHECK (max_keys >= 1),
     CONSTRAINT reservations_name_key UNIQUE (name)
 );
 ALTER SEQUENCE taskq.reservation_id OWNED BY taskq.reservations.reservation_id;
@@ -155,6 +157,7 @@ COMMENT ON COLUMN taskq.rate_limits.window_us IS 'length of the window in micros
 COMMENT ON COLUMN taskq.rate_limits.tick_us IS 'style counter: resolution of elapsed time, microseconds';
 COMMENT ON COLUMN taskq.rate_limits.changed_at IS 'when the definition was last changed';
 COMMENT ON COLUMN taskq.rate_limits.created_at IS 'when the name was first registered';
+COMMENT ON COLUMN taskq.rate_limits.max_keys IS 'how many keys it may have; NULL: as many as taskq_ratelimit.max_keys_per_limit says';
 COMMENT ON COLUMN taskq.rate_limit_versions.limit_id IS 'the limit, see rate_limits';
 COMMENT ON COLUMN taskq.rate_limit_versions.version IS 'number of this former definition';
 COMMENT ON COLUMN taskq.rate_limit_versions.kind IS 'as in rate_limits';
@@ -203,6 +206,7 @@ COMMENT ON COLUMN taskq.reservations.lease_us IS 'lease in microseconds';
 COMMENT ON COLUMN taskq.reservations.keyed IS 'true: so many slots per key';
 COMMENT ON COLUMN taskq.reservations.changed_at IS 'when the definition was last changed';
 COMMENT ON COLUMN taskq.reservations.created_at IS 'when the name was first registered';
+COMMENT ON COLUMN taskq.reservations.max_keys IS 'how many keys it may have; NULL: as many as taskq_ratelimit.max_keys_per_reservation says';
 COMMENT ON COLUMN taskq.reservation_slots.reservation_id IS 'the reservation, see reservations';
 COMMENT ON COLUMN taskq.reservation_slots.slot_index IS 'number of the slot, from 0';
 COMMENT ON COLUMN taskq.reservation_slots.fence IS 'number of the newest lease; 0 if there never was one';
@@ -245,7 +249,7 @@ COMMENT ON COLUMN taskq.rate_limit_decision.cost IS 'what was asked for';
 COMMENT ON COLUMN taskq.rate_limit_decision.quota IS 'the most that can ever be admitted at once';
 COMMENT ON COLUMN taskq.rate_limit_decision.reset_after IS 'time until nothing is used; NULL if never';
 COMMENT ON COLUMN taskq.rate_limit_decision.delay IS 'reserve: how long to wait before going ahead';
-COMMENT ON COLUMN taskq.rate_limit_decision.reason IS 'ok, limited, paused, shadow or lock_timeout';
+COMMENT ON COLUMN taskq.rate_limit_decision.reason IS 'ok, limited, paused, shadow, too_many_keys or lock_timeout';
 COMMENT ON COLUMN taskq.rate_limit_decision.retry_after_seconds IS 'retry_after as a number';
 COMMENT ON COLUMN taskq.rate_limit_decision.reset_after_seconds IS 'reset_after as a number';
 COMMENT ON COLUMN taskq.rate_limit_decision.decided_at IS 'the instant the decision is for';
@@ -306,7 +310,7 @@ COMMENT ON COLUMN taskq.slot_decision.retry_after IS '0 if allowed; else the wai
 COMMENT ON COLUMN taskq.slot_decision.retry_after_seconds IS 'retry_after as a number';
 COMMENT ON COLUMN taskq.slot_decision.name IS 'name of the reservation';
 COMMENT ON COLUMN taskq.slot_decision.key IS 'the key, empty if the reservation is not keyed';
-COMMENT ON COLUMN taskq.slot_decision.reason IS 'ok, full or lock_timeout';
+COMMENT ON COLUMN taskq.slot_decision.reason IS 'ok, full, too_many_keys or lock_timeout';
 
 CREATE TYPE taskq.reservation_state AS (
     name             text,
@@ -418,26 +422,26 @@ COMMENT ON TRIGGER definitions_changed ON taskq.reservations IS 'makes every ses
 CREATE FUNCTION taskq.register_token_bucket(name text, capacity float8, refill_per_second float8 DEFAULT NULL,
     refill_amount float8 DEFAULT NULL, refill_period interval DEFAULT NULL, keyed boolean DEFAULT false,
     storage text DEFAULT 'table', shadow boolean DEFAULT false, replace boolean DEFAULT false,
-    inherit text DEFAULT 'consumed') RETURNS boolean
+    inherit text DEFAULT 'consumed', max_keys integer DEFAULT NULL) RETURNS boolean
     LANGUAGE c PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'taskq_register_token_bucket';
 COMMENT ON FUNCTION taskq.register_token_bucket IS 'defines a token bucket: a burst of capacity, then refill_per_second (or refill_amount every refill_period)';
 
 CREATE FUNCTION taskq.register_leaky_bucket(name text, capacity float8, leak_per_second float8 DEFAULT NULL,
     leak_amount float8 DEFAULT NULL, leak_period interval DEFAULT NULL, keyed boolean DEFAULT false,
     storage text DEFAULT 'table', shadow boolean DEFAULT false, replace boolean DEFAULT false,
-    inherit text DEFAULT 'consumed') RETURNS boolean
+    inherit text DEFAULT 'consumed', max_keys integer DEFAULT NULL) RETURNS boolean
     LANGUAGE c PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'taskq_register_leaky_bucket';
 COMMENT ON FUNCTION taskq.register_leaky_bucket IS 'defines a leaky bucket (a meter: it admits what a token bucket admits)';
 
 CREATE FUNCTION taskq.register_sliding_window(name text, max_requests bigint, period interval, style text DEFAULT 'log',
     anchor timestamptz DEFAULT NULL, keyed boolean DEFAULT false, storage text DEFAULT 'table', shadow boolean DEFAULT false,
-    replace boolean DEFAULT false, inherit text DEFAULT 'consumed') RETURNS boolean
+    replace boolean DEFAULT false, inherit text DEFAULT 'consumed', max_keys integer DEFAULT NULL) RETURNS boolean
     LANGUAGE c PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'taskq_register_sliding_window';
 COMMENT ON FUNCTION taskq.register_sliding_window IS 'defines a sliding window of style log (exact), gcra (even pace) or counter (approximate, small)';
 
 CREATE FUNCTION taskq.register_fixed_window(name text, max_requests bigint, period interval, anchor timestamptz DEFAULT NULL,
     keyed boolean DEFAULT false, storage text DEFAULT 'table', shadow boolean DEFAULT false, replace boolean DEFAULT false,
-    inherit text DEFAULT 'consumed') RETURNS boolean
+    inherit text DEFAULT 'consumed', max_keys integer DEFAULT NULL) RETURNS boolean
     LANGUAGE c PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'taskq_register_fixed_window';
 COMMENT ON FUNCTION taskq.register_fixed_window IS 'defines a fixed window: max_requests in each period, counted anew in the next';
 
@@ -636,7 +640,7 @@ COMMENT ON FUNCTION taskq.http_headers IS 'the HTTP fields that tell a client ab
 -- Reservations
 
 CREATE FUNCTION taskq.register_reservation(name text, slots integer, lease interval, keyed boolean DEFAULT false,
-    replace boolean DEFAULT false) RETURNS boolean
+    replace boolean DEFAULT false, max_keys integer DEFAULT NULL) RETURNS boolean
     LANGUAGE c PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'taskq_register_reservation';
 COMMENT ON FUNCTION taskq.register_reservation IS 'defines how many may hold a slot at the same time, and for how long without renewing';
 

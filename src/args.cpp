@@ -53,6 +53,19 @@ bool bool_arg(FunctionCallInfo fcinfo, int position, const char* argument) {
   return PG_GETARG_BOOL(position);
 }
 
+int32 max_keys_arg(FunctionCallInfo fcinfo, int position, bool keyed) {
+  if (PG_ARGISNULL(position)) return 0;
+  const int32 most = PG_GETARG_INT32(position);
+  if (most < 1) {
+    raise_invalid("max_keys must be at least 1", psprintf("max_keys is %d.", most), "Leave it out to have the cap of the setting.");
+  }
+  if (!keyed) {
+    raise_invalid("max_keys needs keyed => true", psprintf("max_keys is %d, keyed is false.", most),
+                  "Leave max_keys out: there is one key only.");
+  }
+  return most;
+}
+
 void check_name(std::string_view name) {
   if (name.empty()) raise_invalid("name must not be empty", "The name has 0 bytes.", "Give the limit a name of 1 to 255 bytes.");
   if (name.size() > max_name_bytes) {

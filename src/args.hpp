@@ -19,6 +19,9 @@ void check_given(FunctionCallInfo fcinfo, int position, const char* argument);
 std::string_view text_arg(FunctionCallInfo fcinfo, int position, const char* argument);
 double float_arg(FunctionCallInfo fcinfo, int position, const char* argument);
 int64 int_arg(FunctionCallInfo fcinfo, int position, const char* argument);
+// A cap on keys; NULL is 0, which stands for the setting. Raises 22023 if it is below 1, or given for what has no keys.
+int32 max_keys_arg(FunctionCallInfo fcinfo, int position, bool keyed);
+
 bool bool_arg(FunctionCallInfo fcinfo, int position, const char* argument);
 
 // All zeros for NULL.

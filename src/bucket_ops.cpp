@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "bucket_cap.hpp"
 #include "bucket_round.hpp"
 #include "settings.hpp"
 
@@ -83,6 +84,27 @@ Verdict judge(Work& work, int64 cost, Micros max_wait, bool bites) {
     v.answer.reason = Reason::shadow;
     v.answer.decision = let_through(v.answer.decision);
   }
+  return v;
+}
+
+constexpr Micros pause_at_cap = 1'000'000;  // no promise: somebody else's bucket has to become full
+
+// The key has no bucket, and may not have one.
+void refuse_key(Verdict& v, bool bites) {
+  ratelimit::Decision& decision = v.answer.decision;
+  v.takes = false;
+  v.answer.reason = bites ? Reason::too_many_keys : Reason::shadow;
+  decision.allowed = !bites;
+  decision.remaining = decision.delay = 0;
+  decision.retry_after = bites ? pause_at_cap : 0;
+  decision.reset_after = pause_at_cap;
+}
+
+// The same as judge, for a call that is to take.
+Verdict judge_taking(Work& work, const Call& call, Micros max_wait, CapUse use) {
+  const bool bites = !call.definition.shadow;
+  Verdict v = judge(work, call.cost, max_wait, bites);
+  if (v.takes && !work.existed && !has_room_for_bucket(call, use)) refuse_key(v, bites);
   return v;
 }
 
@@ -185,12 +207,21 @@ void make_fresh(Work& work) {
   state.previous = state.used;
 }
 
+// Full, not paused, in nobody's hands and not used since `before`.
+bool is_idle(const Call& call, Tables& tables, const FoundBucket& found, TimestampTz before) {
+  if (!found.exists || found.version.kind != VersionKind::live) return false;
+  Work work = begin_work(call, tables, found);
+  if (is_stale(call, work) || work.row.state.at > before || pause_end(work) > work.now) return false;
+  bring_up_to_date(work);
+  return describe(work, advanced(work)).reset_after == 0 && is_consistent(tables, work, found);
+}
+
 }  // namespace
 
 Answer acquire_bucket(Call& call, Micros max_wait) {
   Answer answer;
   const Result result = change_bucket(call, IfMissing::create, [&](Work& work) {
-    const Verdict verdict = judge(work, call.cost, max_wait, !call.definition.shadow);
+    const Verdict verdict = judge_taking(work, call, max_wait, CapUse::make);
     const Step step = keep(work, verdict, call.cost);
     answer = with_id(verdict.answer, work);
     return step;
@@ -200,7 +231,7 @@ Answer acquire_bucket(Call& call, Micros max_wait) {
 
 Answer preview_bucket(Call& call) {
   Answer answer;
-  read_bucket(call, [&](Work& work) { answer = judge(work, call.cost, 0, !call.definition.shadow).answer; });
+  read_bucket(call, [&](Work& work) { answer = judge_taking(work, call, 0, CapUse::look).answer; });
   return answer;
 }
 
@@ -284,16 +315,16 @@ bool evict_bucket(Call& call, TimestampTz before) {
   bool evicted = false;
   Tables tables = open_tables(call.definition, RowExclusiveLock);
   const FoundBucket found = find_bucket(tables.buckets, {call.definition.limit_id, call.key}, true);
-  if (found.exists && found.version.kind == VersionKind::live) {
-    Work work = begin_work(call, tables, found);
-    const bool idle = !is_stale(call, work) && work.row.state.at <= before && pause_end(work) <= work.now;
-    if (idle) bring_up_to_date(work);
-    if (idle && describe(work, advanced(work)).reset_after == 0 && is_consistent(tables, work, found)) {
-      evicted = delete_bucket(tables.buckets, found.row);
-    }
-  }
+  if (is_idle(call, tables, found, before)) evicted = delete_bucket(tables.buckets, found.row);
   close_tables(tables);
   return evicted;
+}
+
+bool is_idle_bucket(Call& call, TimestampTz before) {
+  Tables tables = open_tables(call.definition, AccessShareLock);
+  const bool idle = is_idle(call, tables, find_bucket(tables.buckets, {call.definition.limit_id, call.key}, false), before);
+  close_tables(tables);
+  return idle;
 }
 
 int64 trim_bucket(Call& call, int64 most) {

@@ -11,7 +11,7 @@
 
 namespace taskq::pg {
 
-enum class Reason : uint8 { ok, limited, paused, shadow, lock_timeout };
+enum class Reason : uint8 { ok, limited, paused, shadow, lock_timeout, too_many_keys };
 
 struct Answer {
   ratelimit::Decision decision;
@@ -32,7 +32,8 @@ struct ShownDecision {
   pg_uuid_t request_id{};
 };
 
-// Takes the cost now, or (meters only) at a later instant at most `max_wait` away.
+// Takes the cost now, or (meters only) at a later instant at most `max_wait` away. At the cap on keys a new one takes the place of a
+// full bucket, or is denied.
 Answer acquire_bucket(Call& call, ratelimit::Micros max_wait = 0);
 
 // What acquire_bucket(call) would answer.
@@ -64,6 +65,9 @@ void pause_bucket(Call& call, TimestampTz until);
 
 // Deletes the bucket if it is full, not paused and was not used since `before`; never waits.
 bool evict_bucket(Call& call, TimestampTz before);
+
+// What evict_bucket would answer.
+bool is_idle_bucket(Call& call, TimestampTz before);
 
 // Deletes window entries that have left, at most about `most`; never waits. Returns how many.
 int64 trim_bucket(Call& call, int64 most);

@@ -97,6 +97,7 @@ const char* reason_text(Reason reason) {
     case Reason::limited: return "limited";
     case Reason::paused: return "paused";
     case Reason::shadow: return "shadow";
+    case Reason::too_many_keys: return "too_many_keys";
     default: return "lock_timeout";
   }
 }

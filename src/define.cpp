@@ -69,9 +69,10 @@ void insert(const Wanted& wanted) {
   add_definition(v, wanted);
   v.add(BOOLOID, BoolGetDatum(wanted.ad_hoc));
   v.add(TIMESTAMPTZOID, TimestampTzGetDatum(clock_now()));
+  v.add(INT4OID, Int32GetDatum(wanted.max_keys), wanted.max_keys == 0);
   run_as_owner("INSERT INTO taskq.rate_limits (name, kind, style, capacity, refill_per_second, max_requests, period, anchor, "
-               "keyed, storage, shadow, scale, units, rate_n, rate_d, window_us, tick_us, ad_hoc, changed_at) "
-               "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'table', $10, $11, $12, $13, $14, $15, $16, $17, $18)",
+               "keyed, storage, shadow, scale, units, rate_n, rate_d, window_us, tick_us, ad_hoc, changed_at, max_keys) "
+               "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'table', $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)",
                v.count, v.types, v.datums, v.nulls);
 }
 
@@ -96,9 +97,10 @@ void update(const Wanted& wanted, const Definition& former) {
   v.add(INT4OID, Int32GetDatum(same_limit ? 0 : 1));
   v.add(TIMESTAMPTZOID, TimestampTzGetDatum(clock_now()));
   v.add(BOOLOID, BoolGetDatum(wanted.ad_hoc));
+  v.add(INT4OID, Int32GetDatum(wanted.max_keys), wanted.max_keys == 0);
   execute("UPDATE taskq.rate_limits SET kind = $2, style = $3, capacity = $4, refill_per_second = $5, max_requests = $6, period = $7, "
           "anchor = $8, keyed = $9, shadow = $10, scale = $11, units = $12, rate_n = $13, rate_d = $14, window_us = $15, "
-          "tick_us = $16, version = version + $17, changed_at = $18, ad_hoc = $19 "
+          "tick_us = $16, version = version + $17, changed_at = $18, ad_hoc = $19, max_keys = $20 "
           "WHERE name = $1",
           v.count, v.types, v.datums, v.nulls);
   end_as_owner(run);
@@ -106,7 +108,7 @@ void update(const Wanted& wanted, const Definition& former) {
 
 bool is_same(const Wanted& wanted, const Definition& present) {
   return wanted.limit == present.limit && wanted.keyed == present.keyed && wanted.shadow == present.shadow &&
-         wanted.ad_hoc == present.ad_hoc;
+         wanted.ad_hoc == present.ad_hoc && wanted.max_keys == present.max_keys;
 }
 
 // An ad-hoc call never changes what was registered.
@@ -123,14 +125,17 @@ const char* limit_text(const Limit& limit) {
   return psprintf("%s of %s, refilled by %s per second", kind_text(limit.kind), most, number_text(static_cast<double>(limit.n) * 1e6 / units));
 }
 
-const char* definition_text(const Limit& limit, bool keyed, bool shadow, bool ad_hoc) {
-  return psprintf("%s%s%s%s", limit_text(limit), keyed ? ", keyed" : "", shadow ? ", shadow" : "", ad_hoc ? ", defined by a call" : "");
+// Of what is asked for or registered.
+template <class Definition>
+const char* definition_text(const Definition& d) {
+  const char* most = d.max_keys == 0 ? "" : psprintf(", at most %d keys", d.max_keys);
+  return psprintf("%s%s%s%s%s", limit_text(d.limit), d.keyed ? ", keyed" : "", most, d.shadow ? ", shadow" : "",
+                  d.ad_hoc ? ", defined by a call" : "");
 }
 
 [[noreturn]] void raise_other_definition(const Wanted& wanted, const Definition& present) {
   ereport(ERROR, (errcode(ERRCODE_DUPLICATE_OBJECT), errmsg("rate limit \"%s\" is registered with another definition", present.name),
-                  errdetail("Registered: %s. Asked for: %s.", definition_text(present.limit, present.keyed, present.shadow, present.ad_hoc),
-                            definition_text(wanted.limit, wanted.keyed, wanted.shadow, wanted.ad_hoc)),
+                  errdetail("Registered: %s. Asked for: %s.", definition_text(present), definition_text(wanted)),
                   errhint("Register it with replace => true to change it, and inherit to say what becomes of what was used.")));
 }
 

@@ -19,6 +19,7 @@ struct Wanted {
   bool replace = false;
   ratelimit::Inherit inherit = ratelimit::Inherit::consumed;
   double refill_per_second = 0;  // buckets
+  int32 max_keys = 0;            // 0: what the setting says
 };
 
 // Registers `wanted`. True if anything was written, false if the same definition was there already. Raises 42710 if another one is and

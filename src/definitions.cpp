@@ -55,6 +55,7 @@ void fill(Definition& definition, const TableRow& row) {
   definition.shadow = row.boolean(13);
   definition.ad_hoc = row.boolean(14);
   definition.paused_until = row.integer(15);
+  definition.max_keys = row.is_null(24) ? 0 : DatumGetInt32(row.datum(24));
 }
 
 constinit NameCache<Definition> cache{

@@ -23,6 +23,7 @@ struct Definition {
   bool shadow;
   bool ad_hoc;
   TimestampTz paused_until;  // of the whole limit; -infinity when not paused
+  int32 max_keys;            // 0: what the setting says
 };
 
 // The definition of `name` as committed now (or changed by this transaction), or nullptr. Valid until the next call into the server.

@@ -131,30 +131,36 @@ Interval* lease_interval(Micros lease) {
 }
 
 constexpr const char* insertion =
-    "INSERT INTO taskq.reservations (name, slots, lease, lease_us, keyed, changed_at) VALUES ($1, $2, $3, $4, $5, $6)";
+    "INSERT INTO taskq.reservations (name, slots, lease, lease_us, keyed, changed_at, max_keys) "
+    "VALUES ($1, $2, $3, $4, $5, $6, $7)";
 constexpr const char* change =
-    "UPDATE taskq.reservations SET slots = $2, lease = $3, lease_us = $4, keyed = $5, changed_at = $6, version = version + 1 WHERE name = $1";
+    "UPDATE taskq.reservations SET slots = $2, lease = $3, lease_us = $4, keyed = $5, changed_at = $6, max_keys = $7, "
+    "version = version + 1 WHERE name = $1";
 
 void write(const char* statement, const WantedReservation& wanted) {
-  Oid types[] = {TEXTOID, INT4OID, INTERVALOID, INT8OID, BOOLOID, TIMESTAMPTZOID};
+  Oid types[] = {TEXTOID, INT4OID, INTERVALOID, INT8OID, BOOLOID, TIMESTAMPTZOID, INT4OID};
   Datum values[] = {PointerGetDatum(cstring_to_text_with_len(wanted.name.data(), static_cast<int>(wanted.name.size()))),
                     Int32GetDatum(wanted.slots), IntervalPGetDatum(lease_interval(wanted.lease)), Int64GetDatum(wanted.lease),
-                    BoolGetDatum(wanted.keyed), TimestampTzGetDatum(clock_now())};
-  run_as_owner(statement, 6, types, values, nullptr);
+                    BoolGetDatum(wanted.keyed), TimestampTzGetDatum(clock_now()), Int32GetDatum(wanted.max_keys)};
+  const char nulls[] = {' ', ' ', ' ', ' ', ' ', ' ', wanted.max_keys == 0 ? 'n' : ' '};
+  run_as_owner(statement, 7, types, values, nulls);
 }
 
 bool is_same(const WantedReservation& wanted, const Reservation& present) {
-  return wanted.slots == present.slots && wanted.lease == present.lease && wanted.keyed == present.keyed;
+  return wanted.slots == present.slots && wanted.lease == present.lease && wanted.keyed == present.keyed &&
+         wanted.max_keys == present.max_keys;
 }
 
-const char* definition_text(int32 slots, Micros lease, bool keyed) {
-  return psprintf("%d slots, lease of %s seconds%s", slots, number_text(static_cast<double>(lease) / 1e6), keyed ? ", keyed" : "");
+// Of what is asked for or registered.
+template <class Definition>
+const char* definition_text(const Definition& d) {
+  const char* most = d.max_keys == 0 ? "" : psprintf(", at most %d keys", d.max_keys);
+  return psprintf("%d slots, lease of %s seconds%s%s", d.slots, number_text(static_cast<double>(d.lease) / 1e6), d.keyed ? ", keyed" : "", most);
 }
 
 [[noreturn]] void raise_other_definition(const WantedReservation& wanted, const Reservation& present) {
   ereport(ERROR, (errcode(ERRCODE_DUPLICATE_OBJECT), errmsg("reservation \"%s\" is registered with another definition", present.name),
-                  errdetail("Registered: %s. Asked for: %s.", definition_text(present.slots, present.lease, present.keyed),
-                            definition_text(wanted.slots, wanted.lease, wanted.keyed)),
+                  errdetail("Registered: %s. Asked for: %s.", definition_text(present), definition_text(wanted)),
                   errhint("Register it with replace => true to change it; leases that live are kept.")));
 }
 

@@ -13,6 +13,7 @@ struct WantedReservation {
   ratelimit::Micros lease = 0;
   bool keyed = false;
   bool replace = false;
+  int32 max_keys = 0;  // 0: what the setting says
 };
 
 // Registers `wanted` and brings its slots in line. True if anything was written, false if the same definition was there already.

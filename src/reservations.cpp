@@ -16,6 +16,7 @@ void fill(Reservation& reservation, const TableRow& row) {
   reservation.slots = DatumGetInt32(row.datum(4));
   reservation.lease = row.integer(6);
   reservation.keyed = row.boolean(7);
+  reservation.max_keys = row.is_null(10) ? 0 : DatumGetInt32(row.datum(10));
 }
 
 constinit NameCache<Reservation> cache{.title = "taskq_ratelimit reservations",

@@ -18,6 +18,7 @@ struct Reservation {
   int32 slots;
   ratelimit::Micros lease;
   bool keyed;
+  int32 max_keys;  // 0: what the setting says
 };
 
 // The definition of `name` as committed now (or changed by this transaction), or nullptr. Valid until the next call into the server.

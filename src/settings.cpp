@@ -9,6 +9,8 @@ namespace taskq::pg {
 using ratelimit::Micros;
 
 constinit int lock_timeout = 5000;
+constinit int max_keys_per_limit = 100'000;
+constinit int max_keys_per_reservation = 10'000;
 constinit bool test_clock_is_set = false;
 constinit Micros test_clock_time = 0;
 
@@ -42,6 +44,14 @@ void define_settings() {
                           "How long a call waits for a bucket that another open transaction has used.",
                           "After that it is denied with reason lock_timeout and charged nothing. 0 waits for ever.",
                           &lock_timeout, 5000, 0, INT_MAX, PGC_USERSET, GUC_UNIT_MS, nullptr, nullptr, nullptr);
+  DefineCustomIntVariable("taskq_ratelimit.max_keys_per_limit",
+                          "How many keys a keyed rate limit may have that was registered without max_keys.",
+                          "Beyond that a new key takes the place of a full one, or is denied with reason too_many_keys. 0 sets no bound.",
+                          &max_keys_per_limit, 100'000, 0, INT_MAX, PGC_SUSET, 0, nullptr, nullptr, nullptr);
+  DefineCustomIntVariable("taskq_ratelimit.max_keys_per_reservation",
+                          "How many keys a keyed reservation may have that was registered without max_keys.",
+                          "Beyond that a new key takes the place of a free one, or is denied with reason too_many_keys. 0 sets no bound.",
+                          &max_keys_per_reservation, 10'000, 0, INT_MAX, PGC_SUSET, 0, nullptr, nullptr, nullptr);
   DefineCustomStringVariable("taskq_ratelimit.test_clock",
                              "Freezes the clock of all limits of this session, for tests.",
                              "Seconds since 1970-01-01 with at most six decimals; empty for the real clock.",

@@ -8,6 +8,10 @@ namespace taskq::pg {
 // How long a call waits for another transaction's row lock, in milliseconds; 0 waits for ever.
 extern int lock_timeout;
 
+// How many keys a keyed limit or reservation may have whose definition does not say; 0: any number.
+extern int max_keys_per_limit;
+extern int max_keys_per_reservation;
+
 // The time of the test clock, if one is set.
 extern bool test_clock_is_set;
 extern ratelimit::Micros test_clock_time;

@@ -8,7 +8,7 @@
 
 namespace taskq::pg {
 
-enum class SlotReason : uint8 { ok, full, timed_out };
+enum class SlotReason : uint8 { ok, full, timed_out, too_many_keys };
 
 struct SlotAnswer {
   bool allowed = false;

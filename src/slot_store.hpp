@@ -15,7 +15,9 @@
 // (6) The lock of a reservation (slot_lock.hpp): exclusively by who changes its definition, until the end of the transaction, and by
 //     who counts; shared by who makes a row. So a row is only ever made, and leases are only ever counted, under the
 //     definition that is in force.
-// (7) Whoever runs this holds a snapshot, for the reason given in bucket_store.hpp.
+// (7) Rows of a key may be deleted by who needs room for another key (slot_cap.hpp): only free ones, never waiting, under the shared lock
+//     of (6). A slot whose row is gone is free as one that never had a row.
+// (8) Whoever runs this holds a snapshot, for the reason given in bucket_store.hpp.
 #pragma once
 
 #include <string_view>

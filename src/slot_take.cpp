@@ -1,6 +1,7 @@
 // Taking a slot.
 #include "clock.hpp"
 #include "settings.hpp"
+#include "slot_cap.hpp"
 #include "slot_clock.hpp"
 #include "slot_hint.hpp"
 #include "slot_lock.hpp"
@@ -17,6 +18,7 @@ namespace {
 
 constexpr int32 most_probes = 16;  // of single slots, before all are looked at
 constexpr Micros pause_after_timeout = 1000;
+constexpr Micros pause_at_cap = 1'000'000;  // no promise: a key has to become free
 
 // The reservation in which this backend last met surplus slots: there it counts at once.
 constinit int32 counted_reservation = 0;
@@ -29,7 +31,7 @@ struct Taking {
   const pg_uuid_t& worker;
   Micros patience;
   SlotAnswer answer;
-  bool timed_out = false;  // the lock of the reservation was not to be had
+  bool stopped = false;    // denied, and not because all slots are held
   int32 given_back = -1;   // a slot that this call has taken and given back: to others it is in hand until we commit
 
   SlotName name() const { return {reservation.reservation_id, key}; }
@@ -52,23 +54,37 @@ void deny(Taking& t, SlotReason reason, Micros retry_after) {
   t.answer = {.allowed = false, .reason = reason, .retry_after = retry_after < 1 ? 1 : retry_after};
 }
 
+void stop(Taking& t, SlotReason reason, Micros retry_after) {
+  deny(t, reason, retry_after);
+  t.stopped = true;
+}
+
 // True if the number still means a slot. REQUIRES: the lock of the reservation is held.
 bool is_in_force(const Taking& t, int32 index) {
   const Reservation* now = find_reservation(t.reservation.name);
   return now != nullptr && now->reservation_id == t.reservation.reservation_id && index < slots_under(*now, t.key);
 }
 
+bool insert_taken(Taking& t, int32 index) {
+  SlotRow row{};
+  row.reservation_id = t.reservation.reservation_id;
+  row.slot_index = index;
+  occupy(t, row, clock_now());
+  if (!insert_slot(t.slots, t.key, row)) return false;
+  allow(t, row);
+  return true;
+}
+
 // A slot that was never used.
 bool take_new(Taking& t, int32 index) {
-  if (!lock_reservation(t.reservation.reservation_id, ShareLock, t.patience)) return t.timed_out = true, false;
+  if (!lock_reservation(t.reservation.reservation_id, ShareLock, t.patience)) return stop(t, SlotReason::timed_out, pause_after_timeout), false;
   bool taken = false;
   if (is_in_force(t, index)) {
-    SlotRow row{};
-    row.reservation_id = t.reservation.reservation_id;
-    row.slot_index = index;
-    occupy(t, row, clock_now());
-    taken = insert_slot(t.slots, t.key, row);
-    if (taken) allow(t, row);
+    if (has_room_for_slot(t.slots, t.reservation, t.key)) {
+      taken = insert_taken(t, index);
+    } else {
+      stop(t, SlotReason::too_many_keys, pause_at_cap);
+    }
   }
   unlock_reservation(t.reservation.reservation_id, ShareLock);
   return taken;
@@ -96,7 +112,7 @@ bool probe(Taking& t) {
   const int32 count = slots_under(t.reservation, t.key);
   const int32 hint = t.given_back >= 0 ? t.given_back : hinted_slot(t.reservation.reservation_id);
   const int32 first = hint >= 0 && hint < count ? hint : random_slot(count);
-  for (int32 i = 0; i < most_probes && i < count && !t.timed_out; ++i) {
+  for (int32 i = 0; i < most_probes && i < count && !t.stopped; ++i) {
     if (take(t, count <= most_probes || i == 0 ? (first + i) % count : random_slot(count))) return true;
   }
   return false;
@@ -106,7 +122,7 @@ bool probe(Taking& t) {
 bool take_one_of(Taking& t, const Survey& survey, bool& any_free) {
   const bool again = t.given_back >= 0 && t.given_back < survey.slots;
   const int32 first = again ? t.given_back : random_slot(survey.slots);
-  for (int32 i = 0; i < survey.slots && !t.timed_out; ++i) {
+  for (int32 i = 0; i < survey.slots && !t.stopped; ++i) {
     const int32 index = (first + i) % survey.slots;
     if (survey.seen[index].held) continue;
     any_free = true;
@@ -176,7 +192,7 @@ Outcome take_counted(Taking& t) {
 
 Outcome count_and_take(Taking& t) {
   const int32 reservation_id = t.reservation.reservation_id;
-  if (!lock_reservation(reservation_id, ExclusiveLock, t.patience)) return t.timed_out = true, Outcome::again;
+  if (!lock_reservation(reservation_id, ExclusiveLock, t.patience)) return stop(t, SlotReason::timed_out, pause_after_timeout), Outcome::again;
   t.reservation = needed_reservation(t.reservation.name);
   Outcome outcome = Outcome::again;
   if (t.reservation.reservation_id == reservation_id && slots_under(t.reservation, t.key) > 0) outcome = take_counted(t);
@@ -197,7 +213,7 @@ void give_back(Taking& t) {
 
 Outcome one_look(Taking& t) {
   if (counted_reservation == t.reservation.reservation_id) return count_and_take(t);
-  Outcome outcome = probe(t) ? Outcome::taken : t.timed_out ? Outcome::again : look_at_all(t);
+  Outcome outcome = probe(t) ? Outcome::taken : t.stopped ? Outcome::again : look_at_all(t);
   if (outcome == Outcome::taken && has_surplus(t.slots, t.name())) {
     give_back(t);
     counted_reservation = t.reservation.reservation_id;
@@ -212,6 +228,7 @@ const char* slot_reason_text(SlotReason reason) {
   switch (reason) {
     case SlotReason::ok: return "ok";
     case SlotReason::full: return "full";
+    case SlotReason::too_many_keys: return "too_many_keys";
     default: return "lock_timeout";
   }
 }
@@ -225,10 +242,7 @@ SlotAnswer take_slot(std::string_view name, std::string_view key, const pg_uuid_
     check_key(t.reservation, key);
     if (one_look(t) != Outcome::again) break;
     CHECK_FOR_INTERRUPTS();
-    if (t.timed_out) {
-      deny(t, SlotReason::timed_out, pause_after_timeout);
-      break;
-    }
+    if (t.stopped) break;
     t.reservation = needed_reservation(name);  // it may have changed
   }
   close_table(t.slots);

@@ -101,7 +101,7 @@ Inherit inherit_arg(FunctionCallInfo fcinfo, int position) {
   raise_invalid("unknown mode of inheritance", psprintf("inherit is \"%s\".", shown(text)), "Modes are consumed, as_is, proportional, additive and reset.");
 }
 
-// The last five arguments of every register_ function: keyed, storage, shadow, replace, inherit.
+// The last six arguments of every register_ function: keyed, storage, shadow, replace, inherit, max_keys.
 Wanted common_args(FunctionCallInfo fcinfo, int first) {
   Wanted wanted;
   wanted.name = name_arg(fcinfo, 0);
@@ -111,6 +111,7 @@ Wanted common_args(FunctionCallInfo fcinfo, int first) {
   wanted.shadow = bool_arg(fcinfo, first + 2, "shadow");
   wanted.replace = bool_arg(fcinfo, first + 3, "replace");
   wanted.inherit = inherit_arg(fcinfo, first + 4);
+  wanted.max_keys = max_keys_arg(fcinfo, first + 5, wanted.keyed);
   return wanted;
 }
 

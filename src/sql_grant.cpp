@@ -29,13 +29,13 @@ constexpr const char* takes =
     "taskq.renew_slot(text, integer, uuid, text, bigint), taskq.renew_slots(uuid)";
 
 constexpr const char* operates =
-    "taskq.register_token_bucket(text, float8, float8, float8, interval, boolean, text, boolean, boolean, text), "
-    "taskq.register_leaky_bucket(text, float8, float8, float8, interval, boolean, text, boolean, boolean, text), "
-    "taskq.register_sliding_window(text, bigint, interval, text, timestamptz, boolean, text, boolean, boolean, text), "
-    "taskq.register_fixed_window(text, bigint, interval, timestamptz, boolean, text, boolean, boolean, text), "
+    "taskq.register_token_bucket(text, float8, float8, float8, interval, boolean, text, boolean, boolean, text, integer), "
+    "taskq.register_leaky_bucket(text, float8, float8, float8, interval, boolean, text, boolean, boolean, text, integer), "
+    "taskq.register_sliding_window(text, bigint, interval, text, timestamptz, boolean, text, boolean, boolean, text, integer), "
+    "taskq.register_fixed_window(text, bigint, interval, timestamptz, boolean, text, boolean, boolean, text, integer), "
     "taskq.drop_rate_limit(text), taskq.reset(text, text), taskq.pause(text, text, timestamptz), taskq.pause(text, timestamptz), "
     "taskq.resume(text, text), taskq.resume(text), taskq.sweep(), taskq.evict_idle(interval), "
-    "taskq.register_reservation(text, integer, interval, boolean, boolean), taskq.drop_reservation(text), taskq.sync_slots(text[])";
+    "taskq.register_reservation(text, integer, interval, boolean, boolean, integer), taskq.drop_reservation(text), taskq.sync_slots(text[])";
 
 void run(const char* statement) {
   const int result = SPI_execute(statement, false, 0);

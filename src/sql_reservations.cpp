@@ -73,6 +73,7 @@ SQL_FUNCTION(taskq_register_reservation) {
   wanted.lease = lease_arg(fcinfo, 2);
   wanted.keyed = bool_arg(fcinfo, 3, "keyed");
   wanted.replace = bool_arg(fcinfo, 4, "replace");
+  wanted.max_keys = max_keys_arg(fcinfo, 5, wanted.keyed);
   PG_RETURN_BOOL(define_reservation(wanted));
 }
 

@@ -76,7 +76,8 @@ struct Waiting {
 Micros nap_before_retry(const Answer& answer, Micros left) {
   if (answer.reason == Reason::lock_timeout) return 0;
   const Micros wait = answer.decision.retry_after;
-  if (answer.reason == Reason::paused) return ratelimit::smaller(ratelimit::smaller(wait, longest_nap), left);
+  const bool may_end_early = answer.reason == Reason::paused || answer.reason == Reason::too_many_keys;
+  if (may_end_early) return ratelimit::smaller(ratelimit::smaller(wait, longest_nap), left);
   return wait;
 }
 

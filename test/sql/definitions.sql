@@ -167,6 +167,14 @@ SELECT taskq.register_token_bucket('adhoc', 4, 0, keyed => true, replace => true
 SELECT :d FROM taskq.acquire('adhoc', 1, 'k');
 EXECUTE shown;
 
+-- The cap on keys is part of the definition; a change of it alone makes no version.
+SELECT taskq.register_token_bucket('capped', 4, 0, keyed => true, max_keys => 5);
+SELECT taskq.register_token_bucket('capped', 4, 0, keyed => true);
+\echo :LAST_ERROR_SQLSTATE
+SELECT taskq.register_token_bucket('capped', 4, 0, keyed => true, max_keys => 6, replace => true);
+SELECT version, max_keys, (SELECT count(*) FROM taskq.rate_limit_versions AS v WHERE v.limit_id = l.limit_id) AS versions FROM taskq.rate_limits AS l WHERE name = 'capped';
+SELECT taskq.register_token_bucket('capped', 4, 0, keyed => true, max_keys => 6);
+
 -- A change counts whatever session_replication_role says, and even if its trigger was disabled.
 SET session_replication_role = replica;
 SELECT taskq.register_token_bucket('replica', 5, 0);

@@ -248,6 +248,14 @@ CALL taskq.wait('tb');
 \echo :LAST_ERROR_SQLSTATE
 ROLLBACK;
 
+-- A cap on keys is a number above 0, for what has keys.
+SELECT taskq.register_token_bucket('x', 1, 1, keyed => true, max_keys => 0);
+\echo :LAST_ERROR_SQLSTATE
+SELECT taskq.register_leaky_bucket('x', 1, 1, max_keys => 5);
+\echo :LAST_ERROR_SQLSTATE
+SELECT taskq.register_sliding_window('x', 1, '1 s', max_keys => -1);
+SELECT taskq.register_fixed_window('x', 1, '1 s', max_keys => 5);
+
 -- After all this no limit, no bucket, no entry has changed.
 SET taskq_ratelimit.test_clock = '1700000000';
 SELECT count(*) AS different FROM (SELECT * FROM before EXCEPT SELECT * FROM taskq.peek_all()) AS s;

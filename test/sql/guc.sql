@@ -13,6 +13,21 @@ SET taskq_ratelimit.lock_timeout = 'soon';
 RESET taskq_ratelimit.lock_timeout;
 SHOW taskq_ratelimit.lock_timeout;
 
+-- Caps on keys are numbers, 0 for none, and only a superuser sets them: whoever they are for must not lift them.
+SHOW taskq_ratelimit.max_keys_per_limit;
+SHOW taskq_ratelimit.max_keys_per_reservation;
+SET taskq_ratelimit.max_keys_per_limit = -1;
+SET taskq_ratelimit.max_keys_per_limit = 0;
+CREATE ROLE regress_taskq_capped;
+SET ROLE regress_taskq_capped;
+SET taskq_ratelimit.max_keys_per_limit = 0;
+\echo :LAST_ERROR_SQLSTATE
+SET taskq_ratelimit.max_keys_per_reservation = 0;
+\echo :LAST_ERROR_SQLSTATE
+RESET ROLE;
+DROP ROLE regress_taskq_capped;
+RESET taskq_ratelimit.max_keys_per_limit;
+
 -- The test clock takes seconds since 1970 with at most six decimals.
 SET taskq_ratelimit.test_clock = '1700000000.123456';
 SELECT taskq.register_token_bucket('tb', 5, 1);

@@ -212,6 +212,18 @@ SELECT taskq.peek_reservation('nobody');
 SELECT taskq.drop_reservation('nobody');
 \echo :LAST_ERROR_SQLSTATE
 
+-- A cap on keys is a number above 0, for what has keys.
+SELECT taskq.register_reservation('x', 1, '1 s', keyed => true, max_keys => 0);
+\echo :LAST_ERROR_SQLSTATE
+SELECT taskq.register_reservation('x', 1, '1 s', max_keys => 5);
+\echo :LAST_ERROR_SQLSTATE
+SELECT taskq.register_reservation('capped', 1, '1 s', keyed => true, max_keys => 5);
+SELECT taskq.register_reservation('capped', 1, '1 s', keyed => true, max_keys => 6);
+\echo :LAST_ERROR_SQLSTATE
+SELECT taskq.register_reservation('capped', 1, '1 s', keyed => true, max_keys => 6, replace => true);
+SELECT version, max_keys FROM taskq.reservations WHERE name = 'capped';
+SELECT taskq.drop_reservation('capped');
+
 -- Read-only transactions may look.
 BEGIN READ ONLY;
 SELECT held FROM taskq.peek_reservation('many');

@@ -63,3 +63,12 @@ RESET statement_timeout;
 SELECT reset_after < interval '61 s' AS one_spent FROM taskq.peek('slow');
 
 SELECT count(taskq.drop_rate_limit(name)::text) FROM taskq.rate_limits;
+
+-- A key for which there is no room is waited for, too: somebody else's may become idle.
+SELECT taskq.register_token_bucket('capped', 1, 0, keyed => true, max_keys => 1);
+SELECT taskq.allow('capped', key => 'a');
+DO $$ DECLARE allowed boolean; remaining float8; waited interval; retry_after interval; reason text; slot integer; fence bigint; lease_end timestamptz; BEGIN
+    CALL taskq.wait('capped', 1, 'b', '20 ms', allowed, remaining, waited, retry_after, reason, NULL, NULL, NULL, slot, fence, lease_end);
+    RAISE NOTICE '% % %', allowed, reason, waited >= '20 ms';
+END $$;
+SELECT taskq.drop_rate_limit('capped');
