@@ -1,6 +1,7 @@
 #include "group.hpp"
 
 #include "errors.hpp"
+#include "settings.hpp"
 #include "subtransaction.hpp"
 
 #include "pg.hpp"
@@ -8,6 +9,7 @@
 namespace taskq::pg {
 
 using ratelimit::kNever;
+using ratelimit::Micros;
 
 namespace {
 
@@ -16,7 +18,13 @@ struct Group {
   GroupRequest** order;  // as rule (2) has it
   int count;
   int writes = 0;        // how many rows an allowed group changes
+  TimestampTz started = 0;
+  int undone = 0;        // how many times because of rule (5)
 };
+
+constexpr Micros undo_after = 500'000;  // less than the least deadlock_timeout in use
+constexpr int most_undone = 3;          // then it waits like everybody, and the server looks for deadlocks
+constexpr long pause_after_undoing = 20'000;  // microseconds: whoever waits for us goes first
 
 bool is_slot(const GroupRequest& r) { return r.kind == ResourceKind::reservation; }
 
@@ -79,7 +87,7 @@ void share(Group& g) {
 }
 
 Group resolved(GroupRequest* requests, int count) {
-  Group g{.requests = requests, .order = nullptr, .count = count};
+  Group g{.requests = requests, .order = nullptr, .count = count, .started = GetCurrentTimestamp()};
   g.order = static_cast<GroupRequest**>(palloc(sizeof(GroupRequest*) * static_cast<Size>(count + 1)));
   for (int i = 0; i < count; ++i) {
     is_slot(requests[i]) ? resolve_slot(requests[i]) : resolve_limit(requests[i]);
@@ -159,8 +167,14 @@ GroupAnswer refused_by_a_look(Group& g) {
   return refused(g);
 }
 
-bool take(GroupRequest& r) {
+Micros time_left(const Group& g) {
+  if (lock_timeout == 0) return kNever;
+  return ratelimit::larger(Micros{0}, Micros{lock_timeout} * 1000 - (GetCurrentTimestamp() - g.started));
+}
+
+bool take(const Group& g, GroupRequest& r) {
   if (!is_slot(r)) {
+    r.call.patience = ratelimit::smaller(time_left(g), g.undone < most_undone && g.writes > 1 ? undo_after : kNever);
     if (r.first == &r) r.answer = acquire_bucket(r.call);
   } else {
     r.slot = take_slot(r.name, r.key, r.job, r.worker);
@@ -175,7 +189,7 @@ GroupRequest* take_all(Group& g) {
     GroupRequest& r = *g.order[i];
     if (!is_slot(r) && r.first != &r) continue;
     CHECK_FOR_INTERRUPTS();
-    if (!take(r)) return &r;
+    if (!take(g, r)) return &r;
   }
   return nullptr;
 }
@@ -194,6 +208,11 @@ GroupRequest* take_all_or_nothing(Group& g) {
 bool is_seen_by_a_look(const GroupRequest& r) {
   if (is_slot(r)) return r.slot.reason == SlotReason::full;
   return r.answer.reason == Reason::limited || r.answer.reason == Reason::paused;
+}
+
+// Rule (5).
+bool is_to_be_undone(Group& g, const GroupRequest& r) {
+  return !is_slot(r) && r.answer.reason == Reason::lock_timeout && g.writes > 1 && time_left(g) > 0 && g.undone++ < most_undone;
 }
 
 // What refused while taking cannot be seen by looking: its answer stands beside those of a look at the others.
@@ -215,6 +234,10 @@ GroupAnswer acquire_group(GroupRequest* requests, int count) {
     if (g.writes > 1 && !look(g)) return refused_by_a_look(g);
     const GroupRequest* refusing = take_all_or_nothing(g);
     if (refusing == nullptr) break;
+    if (is_to_be_undone(g, *refusing)) {
+      pg_usleep(pause_after_undoing);
+      continue;
+    }
     if (g.writes <= 1 || !is_seen_by_a_look(*refusing)) return refused_while_taking(g, *refusing);
   }
   spread(g);

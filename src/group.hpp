@@ -3,9 +3,12 @@
 // Protocol
 // (1) First all are looked at, without a lock: if one of them refuses, nothing is written.
 // (2) Then all are taken in a subtransaction, slots before rate limits, each of these in one order for all sessions (by number and key).
-//     Slots are never waited for, buckets are: so no two groups can wait for each other.
+//     Slots are never waited for, buckets are: so no two groups can wait for each other. Except that at the cap on the keys of a limit
+//     a new key takes the place of an idle one (key_cap.hpp), out of that order: see (5).
 // (3) Whoever is refused on the way, because others were faster, undoes the subtransaction, which also frees the rows, and starts over with (1).
 // (4) Requests for the same bucket are one request for the sum; so are requests for slots of the same reservation and key.
+// (5) Whoever has waited half a second for a bucket undoes the subtransaction and starts over a little later; three times, then it waits
+//     on as everybody does.
 #pragma once
 
 #include "bucket_ops.hpp"
