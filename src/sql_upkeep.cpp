@@ -6,6 +6,7 @@
 #include "owner.hpp"
 #include "relations.hpp"
 #include "sql_function.hpp"
+#include "upkeep.hpp"
 
 #include "pg.hpp"
 
@@ -15,7 +16,7 @@ using ratelimit::Micros;
 
 namespace {
 
-constexpr int64 most_per_call = 10'000;  // bounds the transaction; call again for more
+constexpr int64 most_per_call = most_per_sweep;
 constexpr long rows_per_fetch = 500;
 constexpr Micros longest_wait_for_writers = 1'000'000;
 constexpr Micros idle_before_sweep = Micros{3600} * 1'000'000;
