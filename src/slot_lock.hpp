@@ -11,4 +11,7 @@ bool lock_reservation(int32 reservation_id, LOCKMODE mode);
 
 void unlock_reservation(int32 reservation_id, LOCKMODE mode);
 
+// True if who has waited since `started` has waited long enough.
+bool has_waited_enough(TimestampTz started);
+
 }  // namespace taskq::pg

@@ -15,7 +15,8 @@
 // (6) The lock of a reservation (slot_lock.hpp): exclusively by who changes its definition, until the end of the transaction, and by
 //     who counts; shared by who makes a row. So a row is only ever made, and leases are only ever counted, under the
 //     definition that is in force.
-// (7) Whoever runs this holds a snapshot, for the reason given in bucket_store.hpp.
+// (7) A sweep deletes versions whose leases have ended, and only those: see slot_sweep.hpp. "Full" waits for it.
+// (8) Whoever runs this holds a snapshot, for the reason given in bucket_store.hpp.
 #pragma once
 
 #include <string_view>

@@ -5,6 +5,7 @@
 #include "slot_lock.hpp"
 #include "slot_ops.hpp"
 #include "slot_survey.hpp"
+#include "slot_sweep.hpp"
 
 #include "pg.hpp"
 
@@ -16,6 +17,7 @@ namespace {
 
 constexpr int32 most_probes = 16;  // of single slots, before all are looked at
 constexpr Micros pause_after_timeout = 1000;
+constexpr long nap = 200;  // microseconds
 
 // The reservation in which this backend last met surplus slots: there it counts at once.
 constinit int32 counted_reservation = 0;
@@ -27,7 +29,8 @@ struct Taking {
   const pg_uuid_t& job;
   const pg_uuid_t& worker;
   SlotAnswer answer;
-  bool timed_out = false;  // the lock of the reservation was not to be had
+  bool timed_out = false;  // the lock of the reservation was not to be had, or a sweep did not end
+  TimestampTz napping_since = 0;
   int32 given_back = -1;   // a slot that this call has taken and given back: to others it is in hand until we commit
 
   SlotName name() const { return {reservation.reservation_id, key}; }
@@ -121,10 +124,21 @@ void deny_full(Taking& t, const Survey& survey, int32 most) {
   deny(t, SlotReason::full, end_of_excess(survey, most, now + t.reservation.lease) - now);
 }
 
+// A row that a sweep is deleting is a slot that is free in a moment: true, after a nap, if it was seen so. A definition that is being
+// changed deletes rows, too, of slots that there will be no more: those count as held.
+bool sweep_interferes(Taking& t, const Survey& seen) {
+  if (!TransactionIdIsValid(seen.deleter)) return false;
+  if (!slots_are_being_deleted()) return !TransactionIdIsInProgress(seen.deleter);
+  if (t.napping_since == 0) t.napping_since = GetCurrentTimestamp();
+  t.timed_out = has_waited_enough(t.napping_since);
+  pg_usleep(nap);
+  return true;
+}
+
 // Rule (4), for slots that the first look saw held.
 Outcome look_again(Taking& t, const Survey& first) {
   const Survey second = survey_slots(t.slots, t.reservation, t.key);
-  const bool full = all_held_between(first, second);
+  const bool full = all_held_between(first, second) && !sweep_interferes(t, second);
   if (full) deny_full(t, second, second.held > 0 ? second.held - 1 : 0);
   free_survey(second);
   return full ? Outcome::denied : Outcome::again;
@@ -166,6 +180,7 @@ Outcome take_counted(Taking& t) {
   if (survey.surplus == 0) counted_reservation = 0;
   if (survey.surplus == 0) return Outcome::again;
   const int32 in_use = survey.held + survey.taking;
+  if (in_use >= survey.slots && sweep_interferes(t, survey)) return Outcome::again;
   if (in_use >= survey.slots) return deny_full(t, survey, survey.slots - 1 - survey.taking), Outcome::denied;
   return take_one_of(t, survey, any_free) ? Outcome::taken : Outcome::again;
 }
