@@ -55,6 +55,7 @@ ok($node->poll_query_until('postgres', "SELECT count(*) > 0 FROM pg_stat_activit
 # What is not idle stays.
 $node->safe_psql('second', "SELECT taskq.allow('idle', 1, 'fresh')");
 wait_for_round();
+wait_for_round();
 is($node->safe_psql('second', "SELECT count(*) FROM taskq.rate_limit_buckets WHERE key = 'fresh'"), 1, 'a bucket in use stays');
 
 # It is terminated, and a server process crashes.
@@ -106,6 +107,14 @@ set('sweep_databases', "'*'");
 vanishes('second', 'g', 'with * all are');
 my ($status, $out, $err) = $node->psql('postgres', "ALTER SYSTEM SET taskq_ratelimit.sweep_databases = 'a,,b'");
 like($err, qr/invalid value for parameter "taskq_ratelimit.sweep_databases": "a,,b"\nDETAIL:.*"a,,b"\.\nHINT:.*double quotes/, 'a list that is none is refused');
+
+# More than one call of sweep deletes, in one round: the next comes in an hour.
+set('sweep', 'off');
+$node->safe_psql('third', "SELECT count(*) FROM generate_series(1, 21000) AS i WHERE taskq.allow('idle', 1, 'many' || i);
+	UPDATE taskq.rate_limit_buckets SET at = at - interval '2 hours'");
+set('sweep_interval', "'1 h'");
+set('sweep', 'on');
+ok($node->poll_query_until('third', 'SELECT count(*) = 0 FROM taskq.rate_limit_buckets'), 'a round deletes until there is no more to delete');
 
 # Databases come and go while it sweeps without a pause, and so does the extension.
 set('sweep_interval', "'10 ms'");
