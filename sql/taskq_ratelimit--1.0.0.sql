@@ -623,7 +623,7 @@ COMMENT ON FUNCTION taskq.resume(text) IS 'ends a pause of a limit; pauses of si
 
 -- Upkeep
 
-CREATE FUNCTION taskq.sweep(OUT buckets bigint, OUT entries bigint, OUT refunds bigint, OUT versions bigint)
+CREATE FUNCTION taskq.sweep(OUT buckets bigint, OUT entries bigint, OUT refunds bigint, OUT versions bigint, OUT slots bigint)
     LANGUAGE c PARALLEL UNSAFE COST 10000 AS 'MODULE_PATHNAME', 'taskq_sweep';
 COMMENT ON FUNCTION taskq.sweep() IS 'deletes what no decision needs any more; answers how many rows';
 

@@ -1,6 +1,7 @@
 #include "relations.hpp"
 #include "settings.hpp"
 #include "sql_function.hpp"
+#include "sweeper.hpp"
 #include "taskq_ratelimit/version.hpp"
 
 #include "pg.hpp"
@@ -13,6 +14,7 @@ PGDLLEXPORT void _PG_init(void);
 void _PG_init() {
   taskq::pg::define_settings();
   taskq::pg::watch_relations();
+  taskq::pg::register_sweeper();
 }
 
 SQL_FUNCTION(taskq_version) { PG_RETURN_TEXT_P(cstring_to_text(taskq::ratelimit::kVersion)); }

@@ -21,7 +21,10 @@ extern "C" {
 #include "catalog/namespace.h"
 #include "catalog/pg_authid.h"
 #include "catalog/pg_collation.h"
+#include "catalog/pg_database.h"
 #include "catalog/pg_type.h"
+#include "commands/dbcommands.h"
+#include "commands/extension.h"
 #include "commands/sequence.h"
 #include "commands/trigger.h"
 #include "common/hashfn.h"
@@ -35,6 +38,8 @@ extern "C" {
 #include "nodes/parsenodes.h"
 #include "pgstat.h"
 #include "port.h"
+#include "postmaster/bgworker.h"
+#include "postmaster/interrupt.h"
 #include "storage/bufmgr.h"
 #include "storage/latch.h"
 #include "storage/lmgr.h"
@@ -43,7 +48,9 @@ extern "C" {
 #include "storage/procsignal.h"
 #include "storage/s_lock.h"
 #include "tcop/pquery.h"
+#include "tcop/tcopprot.h"
 #include "utils/array.h"
+#include "utils/backend_status.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/guc.h"
@@ -61,6 +68,7 @@ extern "C" {
 #include "utils/timestamp.h"
 #include "utils/typcache.h"
 #include "utils/uuid.h"
+#include "utils/varlena.h"
 }
 
 #if PG_VERSION_NUM < 150000 || PG_VERSION_NUM >= 160000

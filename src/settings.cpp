@@ -11,6 +11,9 @@ using ratelimit::Micros;
 constinit int lock_timeout = 5000;
 constinit int max_keys_per_limit = 100'000;
 constinit int max_keys_per_reservation = 10'000;
+constinit bool sweep_is_on = true;
+constinit int sweep_interval = 30'000;
+constinit char* sweep_databases = nullptr;
 constinit bool test_clock_is_set = false;
 constinit Micros test_clock_time = 0;
 
@@ -37,6 +40,28 @@ void assign_test_clock(const char*, void* extra) {
   test_clock_time = extra == nullptr ? 0 : *static_cast<Micros*>(extra);
 }
 
+bool check_databases(char** text, void**, GucSource) {
+  char* copy = pstrdup(*text);
+  List* names;
+  const bool well_formed = SplitIdentifierString(copy, ',', &names);
+  if (!well_formed) GUC_check_errdetail("The list is not one of names of databases, separated by commas: \"%s\".", *text);
+  if (!well_formed) GUC_check_errhint("Write * for all databases, and names with capitals or special characters in double quotes.");
+  list_free(names);
+  pfree(copy);
+  return well_formed;
+}
+
+void define_sweeper_settings() {
+  DefineCustomBoolVariable("taskq_ratelimit.sweep", "Whether the background worker sweeps.",
+                           "It runs only if shared_preload_libraries names taskq_ratelimit.", &sweep_is_on, true, PGC_SIGHUP, 0,
+                           nullptr, nullptr, nullptr);
+  DefineCustomIntVariable("taskq_ratelimit.sweep_interval", "How long the background worker waits between two sweeps of all databases.",
+                          nullptr, &sweep_interval, 30'000, 10, INT_MAX, PGC_SIGHUP, GUC_UNIT_MS, nullptr, nullptr, nullptr);
+  DefineCustomStringVariable("taskq_ratelimit.sweep_databases", "The databases that the background worker sweeps.",
+                             "Names separated by commas; * for all that accept connections and are no templates.",
+                             &sweep_databases, "*", PGC_SIGHUP, GUC_LIST_INPUT, check_databases, nullptr, nullptr);
+}
+
 }  // namespace
 
 void define_settings() {
@@ -57,6 +82,7 @@ void define_settings() {
                              "Seconds since 1970-01-01 with at most six decimals; empty for the real clock.",
                              &test_clock_text, "", PGC_SUSET, GUC_NOT_IN_SAMPLE, check_test_clock, assign_test_clock,
                              nullptr);
+  define_sweeper_settings();
   MarkGUCPrefixReserved("taskq_ratelimit");
 }
 

@@ -16,6 +16,11 @@ extern int max_keys_per_reservation;
 extern bool test_clock_is_set;
 extern ratelimit::Micros test_clock_time;
 
+// The background worker: whether it sweeps, how often (in milliseconds), and which databases, as a list of identifiers or *.
+extern bool sweep_is_on;
+extern int sweep_interval;
+extern char* sweep_databases;
+
 // Defines all settings. Call once, from _PG_init.
 void define_settings();
 

@@ -3,6 +3,7 @@
 #include "clock.hpp"
 #include "key_cap.hpp"
 #include "settings.hpp"
+#include "slot_deletion.hpp"
 
 #include "pg.hpp"
 
@@ -44,8 +45,9 @@ bool for_all_rows(OpenTable& slots, SlotName name, Use use) {
 
 // Looks at all rows first: a key with a lease keeps its others, too. Somebody may take one meanwhile: then the rest stays.
 bool evict_key(OpenTable& slots, SlotName name) {
-  return for_all_rows(slots, name, is_free) &&
-         for_all_rows(slots, name, [&](const FoundRow& found) { return is_free(found) && delete_slot(slots, found); });
+  if (!for_all_rows(slots, name, is_free)) return false;
+  lock_evicting();
+  return for_all_rows(slots, name, [&](const FoundRow& found) { return is_free(found) && delete_slot(slots, found); });
 }
 
 }  // namespace

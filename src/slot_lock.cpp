@@ -18,19 +18,19 @@ LOCKTAG tag_of(int32 reservation_id) {
   return tag;
 }
 
-bool is_due(TimestampTz started, ratelimit::Micros patience) {
+}  // namespace
+
+bool has_waited_enough(TimestampTz started, ratelimit::Micros patience) {
   const TimestampTz most = lock_timeout == 0 ? longest_wait : TimestampTz{lock_timeout} * 1000;
   return GetCurrentTimestamp() - started >= ratelimit::smaller(most, patience);
 }
-
-}  // namespace
 
 bool lock_reservation(int32 reservation_id, LOCKMODE mode, ratelimit::Micros patience) {
   const LOCKTAG tag = tag_of(reservation_id);
   const TimestampTz started = GetCurrentTimestamp();
   while (LockAcquire(&tag, mode, false, true) == LOCKACQUIRE_NOT_AVAIL) {
     CHECK_FOR_INTERRUPTS();
-    if (is_due(started, patience)) return false;
+    if (has_waited_enough(started, patience)) return false;
     pg_usleep(nap);
   }
   AcceptInvalidationMessages();  // the definition may have been changed under the lock

@@ -13,4 +13,7 @@ bool lock_reservation(int32 reservation_id, LOCKMODE mode, ratelimit::Micros pat
 
 void unlock_reservation(int32 reservation_id, LOCKMODE mode);
 
+// True if who has waited since `started` has waited long enough.
+bool has_waited_enough(TimestampTz started, ratelimit::Micros patience = ratelimit::kNever);
+
 }  // namespace taskq::pg

@@ -1,6 +1,7 @@
 // Looking for free slots without taking them.
 #include "clock.hpp"
 #include "slot_clock.hpp"
+#include "slot_deletion.hpp"
 #include "slot_hint.hpp"
 #include "slot_ops.hpp"
 #include "slot_survey.hpp"
@@ -12,6 +13,7 @@ namespace taskq::pg {
 namespace {
 
 constexpr int32 most_probes = 16;  // of single slots, before all are looked at
+constexpr ratelimit::Micros pause_after_timeout = 1000;
 
 bool is_free(OpenTable& slots, SlotName name, int32 index) {
   const FoundRow found = find_slot(slots, name, index, false);
@@ -48,7 +50,8 @@ SlotAnswer full(const Survey& survey, const Reservation& reservation, int32 coun
 }
 
 // Two looks, as rule (4) of slot_store.hpp has it. False if they do not tell.
-bool survey_twice(OpenTable& slots, const Reservation& reservation, std::string_view key, int32 count, SlotAnswer& answer) {
+bool survey_twice(OpenTable& slots, const Reservation& reservation, std::string_view key, int32 count, DeletionWait& deletion,
+                  SlotAnswer& answer) {
   const Survey first = survey_slots(slots, reservation, key);
   const bool free = free_slots(first) >= count;
   if (free) answer = {.allowed = true, .reason = SlotReason::ok};
@@ -56,7 +59,8 @@ bool survey_twice(OpenTable& slots, const Reservation& reservation, std::string_
   if (!free) {
     const Survey second = survey_slots(slots, reservation, key);
     const bool by_count = first.surplus > 0 && second.surplus > 0 && free_slots(second) < count;
-    told = by_count || held_between(first, second) > second.slots - count;
+    told = (by_count || held_between(first, second) > second.slots - count) &&
+           !waits_for_deletion(second.deleter, ratelimit::kNever, deletion);
     if (told) answer = full(second, reservation, count);
     free_survey(second);
   }
@@ -72,8 +76,13 @@ SlotAnswer look_for_slots(std::string_view name, std::string_view key, int32 cou
   OpenTable slots = open_slots(AccessShareLock);
   check_key(reservation, key);
   const bool seen = count == 1 && sees_free_slot(slots, reservation, key);
-  while (!seen && !survey_twice(slots, reservation, key, count, answer)) {
+  DeletionWait deletion;
+  while (!seen && !survey_twice(slots, reservation, key, count, deletion, answer)) {
     CHECK_FOR_INTERRUPTS();
+    if (deletion.timed_out) {
+      answer = {.allowed = false, .reason = SlotReason::timed_out, .retry_after = pause_after_timeout};
+      break;
+    }
     reservation = needed_reservation(name);  // it may have changed
     check_key(reservation, key);
   }

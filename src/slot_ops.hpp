@@ -27,7 +27,7 @@ SlotAnswer take_slot(std::string_view name, std::string_view key, const pg_uuid_
 
 const char* slot_reason_text(SlotReason reason);
 
-// Whether `count` slots could be taken now; changes nothing. `slot_index`, `fence` and `lease_expires_at` mean nothing.
+// Whether `count` slots could be taken now; changes nothing, but may wait as take_slot does. `slot_index`, `fence` and `lease_expires_at` mean nothing.
 SlotAnswer look_for_slots(std::string_view name, std::string_view key, int32 count);
 
 // Lets the leases from before the clock was set back go on from the new time (slot_clock.hpp).

@@ -17,7 +17,8 @@
 //     definition that is in force.
 // (7) Rows of a key may be deleted by who needs room for another key (slot_cap.hpp): only free ones, never waiting, under the shared lock
 //     of (6). A slot whose row is gone is free as one that never had a row.
-// (8) Whoever runs this holds a snapshot, for the reason given in bucket_store.hpp.
+// (8) A sweep deletes versions whose leases have ended, and only those: see slot_sweep.hpp. "Full" waits for it, and for (7).
+// (9) Whoever runs this holds a snapshot, for the reason given in bucket_store.hpp.
 #pragma once
 
 #include <string_view>

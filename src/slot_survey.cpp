@@ -31,6 +31,12 @@ SeenSlot look_at(const FoundRow& found, const SlotRow& row, TimestampTz now) {
   return {};
 }
 
+bool is_being_deleted(const FoundRow& found) {
+  HeapTupleHeader tuple = found.row->t_data;
+  return found.version.kind == VersionKind::busy && !HEAP_XMAX_IS_LOCKED_ONLY(tuple->t_infomask) &&
+         ItemPointerEquals(&tuple->t_ctid, &found.row->t_self);
+}
+
 void note(Surveyor& s, const FoundRow& found) {
   const SlotRow row = slot_row(found.row);
   // An arriving row may have been met before the version that exists: the latter counts. Rows come in order of their numbers.
@@ -44,6 +50,7 @@ void note(Surveyor& s, const FoundRow& found) {
     s.survey.ahead = s.survey.ahead || is_ahead(row, now);
   } else if (seen.held) {
     ++s.survey.taking;
+    if (is_being_deleted(found)) s.survey.deleter = found.version.other;
   }
   if (row.slot_index < s.survey.slots && !row.surplus) s.survey.seen[row.slot_index] = seen;
 }

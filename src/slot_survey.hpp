@@ -21,6 +21,7 @@ struct Survey {
   SeenSlot* seen = nullptr;     // of those
   int32 held = 0;               // leases that live, those of surplus slots as well
   int32 taking = 0;             // slots that open transactions have in hand without a lease that is committed
+  TransactionId deleter = InvalidTransactionId;  // of those, one that is deleting a row instead
   int32 surplus = 0;            // surplus slots, held or not
   bool ahead = false;           // there are leases from before the clock was set back: they count as they will be anchored
   TimestampTz* ends = nullptr;  // of the leases that live, of which there are `held`

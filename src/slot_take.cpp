@@ -3,6 +3,7 @@
 #include "settings.hpp"
 #include "slot_cap.hpp"
 #include "slot_clock.hpp"
+#include "slot_deletion.hpp"
 #include "slot_hint.hpp"
 #include "slot_lock.hpp"
 #include "slot_ops.hpp"
@@ -32,6 +33,7 @@ struct Taking {
   Micros patience;
   SlotAnswer answer;
   bool stopped = false;    // denied, and not because all slots are held
+  DeletionWait deletion;
   int32 given_back = -1;   // a slot that this call has taken and given back: to others it is in hand until we commit
 
   SlotName name() const { return {reservation.reservation_id, key}; }
@@ -139,10 +141,17 @@ void deny_full(Taking& t, const Survey& survey, int32 most) {
   deny(t, SlotReason::full, end_of_excess(survey, most, now + t.reservation.lease) - now);
 }
 
+// "Full" is not for sure yet.
+bool deletion_interferes(Taking& t, const Survey& seen) {
+  const bool interferes = waits_for_deletion(seen.deleter, t.patience, t.deletion);
+  if (t.deletion.timed_out) stop(t, SlotReason::timed_out, pause_after_timeout);
+  return interferes;
+}
+
 // Rule (4), for slots that the first look saw held.
 Outcome look_again(Taking& t, const Survey& first) {
   const Survey second = survey_slots(t.slots, t.reservation, t.key);
-  const bool full = held_between(first, second) == second.slots;
+  const bool full = held_between(first, second) == second.slots && !deletion_interferes(t, second);
   if (full) deny_full(t, second, second.held > 0 ? second.held - 1 : 0);
   free_survey(second);
   return full ? Outcome::denied : Outcome::again;
@@ -186,6 +195,7 @@ Outcome take_counted(Taking& t) {
   if (survey.surplus == 0) counted_reservation = 0;
   if (survey.surplus == 0) return Outcome::again;
   const int32 in_use = survey.held + survey.taking;
+  if (in_use >= survey.slots && deletion_interferes(t, survey)) return Outcome::again;
   if (in_use >= survey.slots) return deny_full(t, survey, survey.slots - 1 - survey.taking), Outcome::denied;
   return take_one_of(t, survey, any_free) ? Outcome::taken : Outcome::again;
 }

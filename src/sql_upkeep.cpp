@@ -5,7 +5,9 @@
 #include "errors.hpp"
 #include "owner.hpp"
 #include "relations.hpp"
+#include "slot_sweep.hpp"
 #include "sql_function.hpp"
+#include "upkeep.hpp"
 
 #include "pg.hpp"
 
@@ -15,7 +17,7 @@ using ratelimit::Micros;
 
 namespace {
 
-constexpr int64 most_per_call = 10'000;  // bounds the transaction; call again for more
+constexpr int64 most_per_call = most_per_sweep;
 constexpr long rows_per_fetch = 500;
 constexpr Micros longest_wait_for_writers = 1'000'000;
 constexpr Micros idle_before_sweep = Micros{3600} * 1'000'000;
@@ -71,21 +73,31 @@ int64 trim_logs(TimestampTz now) {
                      now, [](Call& call) { return trim_bucket(call, most_per_call); });
 }
 
+// A deletion that skips rows which others have in hand. Its one parameter bounds it.
+uint64 delete_some(const char* statement) {
+  Oid types[] = {INT8OID};
+  Datum values[] = {Int64GetDatum(most_per_call)};
+  return execute(statement, 1, types, values, nullptr);
+}
+
 // Buckets that no call can name: their limit is gone, or keyed where they have no key, or the reverse.
 uint64 delete_orphans() {
-  return execute("DELETE FROM taskq.rate_limit_buckets AS b WHERE NOT EXISTS (SELECT FROM taskq.rate_limits AS l "
-                 "WHERE l.limit_id = b.limit_id AND (l.keyed = (b.key <> '') OR l.ad_hoc))", 0, nullptr, nullptr, nullptr);
+  return delete_some("DELETE FROM taskq.rate_limit_buckets WHERE ctid = ANY (ARRAY(SELECT b.ctid FROM taskq.rate_limit_buckets AS b "
+                     "WHERE NOT EXISTS (SELECT FROM taskq.rate_limits AS l WHERE l.limit_id = b.limit_id "
+                     "AND (l.keyed = (b.key <> '') OR l.ad_hoc)) LIMIT $1 FOR UPDATE OF b SKIP LOCKED))");
 }
 
 uint64 delete_orphaned_entries() {
-  return execute("DELETE FROM taskq.rate_limit_window_entries AS e WHERE NOT EXISTS (SELECT FROM taskq.rate_limit_buckets AS b "
-                 "WHERE b.bucket_id = e.bucket_id)", 0, nullptr, nullptr, nullptr);
+  return delete_some("DELETE FROM taskq.rate_limit_window_entries WHERE ctid = ANY (ARRAY(SELECT e.ctid "
+                     "FROM taskq.rate_limit_window_entries AS e WHERE NOT EXISTS (SELECT FROM taskq.rate_limit_buckets AS b "
+                     "WHERE b.bucket_id = e.bucket_id) LIMIT $1 FOR UPDATE OF e SKIP LOCKED))");
 }
 
 uint64 delete_refunds(TimestampTz now) {
-  Oid types[] = {TIMESTAMPTZOID};
-  Datum values[] = {TimestampTzGetDatum(now)};
-  return execute("DELETE FROM taskq.rate_limit_refunds WHERE useless_at < $1", 1, types, values, nullptr);
+  Oid types[] = {TIMESTAMPTZOID, INT8OID};
+  Datum values[] = {TimestampTzGetDatum(now), Int64GetDatum(most_per_call)};
+  return execute("DELETE FROM taskq.rate_limit_refunds WHERE ctid = ANY (ARRAY(SELECT ctid FROM taskq.rate_limit_refunds "
+                 "WHERE useless_at < $1 LIMIT $2 FOR UPDATE SKIP LOCKED))", 2, types, values, nullptr);
 }
 
 bool has_ended(VirtualTransactionId transaction) { return VirtualXactLock(transaction, false); }
@@ -119,9 +131,9 @@ uint64 delete_versions() {
   Datum values[] = {former_versions(&none)};
   Oid types[] = {INT8ARRAYOID};
   if (none || !writers_have_ended(relations().limits) || !writers_have_ended(relations().buckets)) return 0;
-  return execute("DELETE FROM taskq.rate_limit_versions AS v WHERE (v.limit_id::bigint << 32 | v.version) = ANY ($1) "
-                 "AND NOT EXISTS (SELECT FROM taskq.rate_limit_buckets AS b WHERE b.limit_id = v.limit_id AND b.version <= v.version)",
-                 1, types, values, nullptr);
+  return execute("DELETE FROM taskq.rate_limit_versions WHERE ctid = ANY (ARRAY(SELECT v.ctid FROM taskq.rate_limit_versions AS v "
+                 "WHERE (v.limit_id::bigint << 32 | v.version) = ANY ($1) AND NOT EXISTS (SELECT FROM taskq.rate_limit_buckets AS b "
+                 "WHERE b.limit_id = v.limit_id AND b.version <= v.version) FOR UPDATE OF v SKIP LOCKED))", 1, types, values, nullptr);
 }
 
 }  // namespace
@@ -130,7 +142,8 @@ SQL_FUNCTION(taskq_evict_idle) {
   check_may_write("evict_idle");
   const Micros idle_for = interval_arg(fcinfo, 0, "idle_for");
   const OwnerRun run = begin_as_owner();
-  const int64 evicted = evict_older_than(clock_now() - idle_for);
+  const TimestampTz before = clock_now() - idle_for;
+  const int64 evicted = evict_older_than(before) + evict_slots(before);
   end_as_owner(run);
   PG_RETURN_INT64(evicted);
 }
@@ -147,9 +160,11 @@ SQL_FUNCTION(taskq_sweep) {
   const int64 orphans = static_cast<int64>(delete_orphaned_entries());
   const int64 refunds = static_cast<int64>(delete_refunds(now));
   const int64 versions = static_cast<int64>(delete_versions());
+  const int64 slots = sweep_slots(now - idle_before_sweep);  // last: "full" waits until we have committed
   end_as_owner(run);
-  Datum values[] = {Int64GetDatum(buckets), Int64GetDatum(entries + orphans), Int64GetDatum(refunds), Int64GetDatum(versions)};
-  bool nulls[4] = {};
+  Datum values[] = {Int64GetDatum(buckets), Int64GetDatum(entries + orphans), Int64GetDatum(refunds), Int64GetDatum(versions),
+                    Int64GetDatum(slots)};
+  bool nulls[5] = {};
   return HeapTupleGetDatum(heap_form_tuple(columns, values, nulls));
 }
 

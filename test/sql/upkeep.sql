@@ -68,3 +68,41 @@ SELECT entries FROM taskq.sweep();
 SELECT count(*), min(upto) FROM taskq.rate_limit_window_entries;
 SELECT remaining FROM taskq.peek('large');
 SELECT count(taskq.drop_rate_limit(name)::text) FROM taskq.rate_limits;
+
+-- Slots of a keyed reservation go once its key was not used for an hour and none of its leases lives. Those of a reservation without keys stay.
+SET taskq_ratelimit.test_clock = '1800000000';
+SELECT taskq.register_reservation('key', 3, '2 hours', keyed => true), taskq.register_reservation('one', 2, '1 min');
+SELECT key, count(*) FILTER (WHERE (taskq.acquire_slot('key', NULL, NULL, key)).allowed) FROM unnest('{released,ended,partly}'::text[]) AS key GROUP BY key ORDER BY key;
+SELECT taskq.release_slot('key', slot_index, fence => fence, key => key) FROM taskq.reservation_slots WHERE key = 'released';
+SELECT slots FROM taskq.sweep();
+SET taskq_ratelimit.test_clock = '1800003599.999999';
+SELECT slots FROM taskq.sweep();
+SET taskq_ratelimit.test_clock = '1800003600';
+SELECT allowed FROM taskq.acquire_slot('key', NULL, NULL, 'partly');
+SELECT slots FROM taskq.sweep();
+SELECT slots FROM taskq.sweep();
+SELECT name, key, count(*) FROM taskq.reservation_slots JOIN taskq.reservations USING (reservation_id) GROUP BY 1, 2 ORDER BY 1, 2;
+-- Two hours after it was taken the first lease ends, an hour later it is idle: but the second lives.
+SET taskq_ratelimit.test_clock = '1800010800';
+SELECT slots FROM taskq.sweep();
+SELECT name, key, count(*) FROM taskq.reservation_slots JOIN taskq.reservations USING (reservation_id) GROUP BY 1, 2 ORDER BY 1, 2;
+-- evict_idle counts them, too, with a shorter time.
+SELECT taskq.evict_idle('1 minute');
+SET taskq_ratelimit.test_clock = '1800010860';
+SELECT taskq.evict_idle('1 minute');
+SELECT held, free FROM taskq.peek_reservation('key', 'partly');
+SELECT allowed, slot_index BETWEEN 0 AND 2 AS in_range FROM taskq.acquire_slot('key', NULL, NULL, 'partly');
+
+-- Surplus slots go as soon as their leases have ended.
+SELECT (taskq.acquire_slot('one', NULL, NULL)).allowed FROM generate_series(1, 2);
+SELECT taskq.register_reservation('one', 1, '1 min', replace => true);
+SELECT slots FROM taskq.sweep();
+SET taskq_ratelimit.test_clock = '1800010920';
+SELECT slots FROM taskq.sweep();
+SELECT name, slot_index, surplus FROM taskq.reservation_slots JOIN taskq.reservations USING (reservation_id) WHERE name = 'one';
+
+-- Rows without a reservation, which only a superuser's hand can make.
+INSERT INTO taskq.reservation_slots (reservation_id, slot_index, key, lease_expires_at) VALUES (2147483647, 0, '', 'infinity');
+SELECT slots FROM taskq.sweep();
+SELECT slots FROM taskq.sweep();
+SELECT count(taskq.drop_reservation(name)::text) FROM taskq.reservations;

@@ -118,6 +118,16 @@ is($node->safe_psql('postgres', "SELECT held, free FROM taskq.peek_reservation('
 is($node->safe_psql('postgres', "SELECT allowed FROM taskq.acquire_slot('crash', NULL, NULL)"), 't', 'B055: and the slot can be taken at once');
 eval { $holder->quit };
 
+# Rows of free slots are deleted all the time beside it: with as many slots as clients nobody is denied, and no slot is held twice.
+$node->safe_psql('postgres', "SELECT taskq.register_reservation('swept', 4, '30 s', keyed => true)");
+my $sweeps = '';
+my $sweeper = start_hammer($node, \$sweeps, "SELECT taskq.evict_idle('0');\n", '-c', 2, '-T', 6);
+($status, $out, $err) = hammer($node, "SELECT slot_index, fence FROM taskq.acquire_slot('swept', NULL, NULL, 'k') \\gset
+	SELECT 1 / taskq.release_slot('swept', :slot_index, key => 'k', fence => :fence)::int;\n", '-c', 4, '-j', 2, '-T', 5);
+$sweeper->finish;
+is($status, 0, 'swept: 4 clients on 4 slots whose rows are being deleted, nobody was denied') or diag($err);
+unlike("$err$sweeps", qr/ERROR|aborted/, 'swept: without an error');
+
 # A dump carries definitions and the count of fences, not who holds what.
 $node->safe_psql('postgres', 'CREATE DATABASE restored');
 my $file = $node->basedir . '/dump';
