@@ -8,7 +8,7 @@ use IPC::Run;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 
-our @EXPORT = qw(new_server hammer start_hammer grants_of meter_overdrawn most_in_any_window poll);
+our @EXPORT = qw(new_server hammer start_hammer grants_of balances_of meter_overdrawn meter_misstated most_in_any_window poll);
 
 # A running server with the extension. Options: conf => 'lines', init => [initdb options], standby => 1.
 sub new_server
@@ -56,6 +56,14 @@ sub grants_of
 		"SELECT (extract(epoch FROM decided_at) * 1000000)::bigint FROM grants WHERE $where ORDER BY decided_at");
 }
 
+# Those with what each left behind.
+sub balances_of
+{
+	my ($node, $where) = @_;
+	return map { [ split /\|/ ] } split /\n/, $node->safe_psql('postgres',
+		"SELECT (extract(epoch FROM decided_at) * 1000000)::bigint, remaining FROM grants WHERE $where ORDER BY decided_at, remaining DESC");
+}
+
 # How often a bucket of so many units, which regains one every `pace` microseconds, was overdrawn by grants of one unit.
 # All in whole microseconds, so exact.
 sub meter_overdrawn
@@ -71,6 +79,24 @@ sub meter_overdrawn
 		$overdrawn++ if $level < 0;
 	}
 	return $overdrawn;
+}
+
+# How many of such grants tell another balance than that bucket has in exact arithmetic. Each is [decided_at, remaining].
+# `grain`: what it tells is rounded down to a multiple of so many microseconds of pace (1: not rounded).
+sub meter_misstated
+{
+	my ($capacity, $pace, $grain, @grants) = @_;
+	my ($level, $last, $misstated) = ($capacity * $pace, $grants[0][0], 0);
+	foreach (@grants)
+	{
+		my ($now, $remaining) = @$_;
+		$level += $now - $last;
+		$level = $capacity * $pace if $level > $capacity * $pace;
+		$last  = $now;
+		$level -= $pace;
+		$misstated++ if abs($level - $level % $grain - $remaining * $pace) > 1e-6;
+	}
+	return $misstated;
 }
 
 # The most grants in any half-open window of that many microseconds.
