@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Ours beside SELECT 1 and the two shapes people write by hand, on a private server of this machine.
 #
-#   bench.sh [async] [sync] [log] [slots] [snapshot]      all sections without arguments
+#   bench.sh [async] [sync] [log] [slots] [groups] [snapshot]      all sections without arguments
 #
 # ROUNDS (5), SECONDS_EACH (3) and CLIENTS (8) can be set. What is compared runs in turn, round by round; medians and ratios of medians
 # are printed. Ratios are what to read: absolute figures change from machine to machine and from hour to hour.
@@ -84,6 +84,17 @@ run_slots() {
   server_stop
 }
 
+run_groups() {
+  echo "== three limits in one call, synchronous_commit off"
+  begin off
+  measure acquire_keys group_3_keys three_calls_keys acquire_hot group_3_hot acquire_denied group_3_denied
+  ratio group_3_keys acquire_keys "goal 0.5"
+  ratio group_3_keys three_calls_keys "one call over three"
+  ratio group_3_hot acquire_hot "goal 0.5"
+  ratio group_3_denied acquire_denied ""
+  server_stop
+}
+
 # Calls per second in the first and the last 5 of 40 s while one snapshot stays open.
 under_old_snapshot() {
   psql -qX -c "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM taskq.rate_limits; SELECT pg_sleep(43)" > /dev/null &
@@ -101,4 +112,4 @@ run_snapshot() {
   server_stop
 }
 
-for section in ${*:-async sync log slots snapshot}; do "run_$section"; done
+for section in ${*:-async sync log slots groups snapshot}; do "run_$section"; done

@@ -3,6 +3,8 @@
 CREATE EXTENSION taskq_ratelimit;
 SELECT taskq.register_token_bucket('hot', 1e9, 1e6);
 SELECT taskq.register_token_bucket('keys', 1e9, 1e6, keyed => true);
+SELECT taskq.register_token_bucket(name, 1e9, 1e6) FROM unnest('{hot_2,hot_3}'::text[]) AS name;
+SELECT taskq.register_token_bucket(name, 1e9, 1e6, keyed => true) FROM unnest('{keys_2,keys_3}'::text[]) AS name;
 SELECT taskq.register_token_bucket('denied', 1, 0);
 SELECT taskq.acquire('denied');
 -- The same pace at limits 10 000 times apart.

@@ -141,7 +141,7 @@ GivenRequests requests_arg(FunctionCallInfo fcinfo, int position) {
   GivenRequests given;
   deconstruct_array(array, ARR_ELEMTYPE(array), -1, false, TYPALIGN_DOUBLE, &values, &nulls, &given.count);
   if (given.count > max_requests) {
-    raise_invalid(psprintf("a group takes at most %d requests", max_requests), psprintf("It has %d.", given.count),
+    raise_invalid(psprintf("a group takes at most %d requests", max_requests), psprintf("It has %d requests.", given.count),
                   "Split it, or use taskq.acquire_many() for decisions that need not hold together.");
   }
   TupleDesc columns = lookup_rowtype_tupdesc(ARR_ELEMTYPE(array), -1);

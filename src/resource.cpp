@@ -12,6 +12,7 @@ namespace {
 
 [[noreturn]] void raise_neither(std::string_view name) {
   ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("there is no rate limit and no reservation \"%s\"", shown(name)),
+                  errdetail("Neither is registered under this name."),
                   errhint("Register one with a taskq.register_ function; taskq.rate_limits and taskq.reservations list those that exist.")));
 }
 
