@@ -17,11 +17,12 @@ local function log_skip_left(entries, window, at, start, used, previous, newest)
   if has_left(window, newest, at) then return start, used end
   local gone, there, step, first_at = previous, used, 1, newest
   while there - gone > 1 do
-    local upto, cost, entry_at = reaching(entries, gone + math.min(step, floor((there - gone) / 2)), start)
+    local unit = gone + math.min(step, floor((there - gone) / 2))
+    local upto, cost, entry_at = reaching(entries, unit, start)
     if has_left(window, entry_at, at) then
       gone, step = upto, step * 2
     else
-      there, first_at, step = upto - cost + 1, entry_at, never
+      there, first_at, step = math.min(upto - cost + 1, unit), entry_at, never  -- it ends, whatever is stored
     end
   end
   return math.min(first_at, at), gone
