@@ -8,7 +8,7 @@ use RateLimitTest;
 use Test::More;
 
 my $worker = "'aaaaaaaa-0000-4000-8000-000000000000'";
-my $node = new_server('stats', conf => "shared_preload_libraries = 'taskq_ratelimit'\nrestart_after_crash = on\nmax_prepared_transactions = 2\n");
+my $node = new_server('stats', standby => 1, conf => "shared_preload_libraries = 'taskq_ratelimit'\nrestart_after_crash = on\nmax_prepared_transactions = 2\n");
 
 sub sql { return $node->safe_psql('postgres', join('; ', @_)); }
 
@@ -179,6 +179,18 @@ sql("SELECT taskq.allow('each')");
 is(counts('each'), 'allowed 1', 'and count');
 $node->restart;
 is(counts('each'), '', 'after a restart, too');
+
+# A standby counts for itself, and decides nothing.
+sql("SELECT taskq.allow('each')");
+$node->backup('copy');
+my $standby = PostgreSQL::Test::Cluster->new('stats_standby');
+$standby->init_from_backup($node, 'copy', has_streaming => 1);
+$standby->start;
+$node->wait_for_catchup($standby);
+is($standby->safe_psql('postgres', "SELECT allowed, denied FROM taskq.rate_limit_stats WHERE name = 'each'; SELECT taskq.reset_stats('each')"), "0|0\n", 'a standby');
+$standby->promote;
+is($standby->safe_psql('postgres', "SELECT taskq.allow('each'); SELECT allowed, denied FROM taskq.rate_limit_stats WHERE name = 'each'"), "t\n1|0", 'which is promoted');
+$standby->stop;
 
 # A small table. What has no room is not known, and says so.
 $node->append_conf('postgresql.conf', 'taskq_ratelimit.stats_entries = 2');
