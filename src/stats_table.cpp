@@ -21,7 +21,15 @@ struct Entry {
   TimestampTz reset_at;
 };
 
+// Where this backend has found an entry. Entries stay where they are until one is removed.
+struct Place {
+  StatsKey key;
+  Entry* entry;
+  uint64 removals;
+};
+
 constinit HTAB* entries = nullptr;
+constinit Place places[16]{};
 constinit shmem_request_hook_type next_request = nullptr;
 constinit shmem_startup_hook_type next_startup = nullptr;
 
@@ -38,6 +46,7 @@ void start() {
   stats_table = static_cast<StatsTable*>(ShmemInitStruct(title, sizeof(StatsTable), &found));
   if (!found) {
     stats_table->lock = &GetNamedLWLockTranche(title)->lock;
+    stats_table->removals = 0;
     pg_atomic_init_u64(&stats_table->uncounted, 0);
   }
   HASHCTL control{};
@@ -47,7 +56,12 @@ void start() {
   LWLockRelease(AddinShmemInitLock);
 }
 
-Entry* find(const StatsKey& key) { return static_cast<Entry*>(hash_search(entries, &key, HASH_FIND, nullptr)); }
+Entry* find(const StatsKey& key) {
+  Place& place = places[static_cast<uint32>(key.id) % lengthof(places)];
+  if (place.entry != nullptr && place.removals == stats_table->removals && place.key == key) return place.entry;
+  place = {.key = key, .entry = static_cast<Entry*>(hash_search(entries, &key, HASH_FIND, nullptr)), .removals = stats_table->removals};
+  return place.entry;
+}
 
 // The server's table would go on growing into memory that is meant for others.
 bool is_full() { return hash_get_num_entries(entries) >= stats_entries; }
@@ -137,6 +151,7 @@ void zero_stats(const StatsKey& key) {
 void remove_stats(const StatsKey& key) {
   LWLockAcquire(stats_table->lock, LW_EXCLUSIVE);
   hash_search(entries, &key, HASH_REMOVE, nullptr);
+  ++stats_table->removals;
   LWLockRelease(stats_table->lock);
 }
 

@@ -19,6 +19,8 @@ struct StatsKey {
   Oid database;
   Oid table;
   int32 id;
+
+  bool operator==(const StatsKey&) const = default;
 };
 
 struct Stats {
@@ -31,6 +33,7 @@ struct Stats {
 // Shared by all backends; its lock and entries are found through it.
 struct StatsTable {
   LWLock* lock;
+  uint64 removals;             // of entries; under the lock
   pg_atomic_uint64 uncounted;  // decisions for which there was no room
 };
 
