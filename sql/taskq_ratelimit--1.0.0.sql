@@ -701,6 +701,52 @@ COMMENT ON COLUMN taskq.reservation_status.free IS 'how many more may be taken n
 COMMENT ON COLUMN taskq.reservation_status.lease IS 'how long a slot is held, unless it is renewed';
 COMMENT ON COLUMN taskq.reservation_status.first_expires_at IS 'when the first of these leases ends; NULL if none is held';
 
+-- Statistics
+
+CREATE FUNCTION taskq.decision_counts(OUT kind text, OUT id integer, OUT allowed bigint, OUT limited bigint, OUT paused bigint,
+    OUT "full" bigint, OUT too_many_keys bigint, OUT lock_timeout bigint, OUT shadow bigint, OUT last_denied_at timestamptz,
+    OUT stats_reset timestamptz) RETURNS SETOF record
+    LANGUAGE c PARALLEL RESTRICTED COST 100 ROWS 100 AS 'MODULE_PATHNAME', 'taskq_decision_counts';
+COMMENT ON FUNCTION taskq.decision_counts() IS 'for peek_stats: the counts of all limits and reservations of this database that were used';
+
+CREATE FUNCTION taskq.stats_info(OUT entries integer, OUT max_entries integer, OUT uncounted bigint)
+    LANGUAGE c PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'taskq_stats_info';
+COMMENT ON FUNCTION taskq.stats_info() IS 'how much of the room for statistics is in use, and how many decisions were not counted for want of room; NULLs if no statistics are kept';
+
+CREATE FUNCTION taskq.peek_stats() RETURNS TABLE (kind text, name text, allowed bigint, denied bigint, limited bigint, paused bigint,
+    "full" bigint, too_many_keys bigint, lock_timeout bigint, shadow bigint, last_denied_at timestamptz, stats_reset timestamptz)
+    LANGUAGE sql PARALLEL RESTRICTED SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+    -- SECURITY DEFINER: callers may not read the tables. Where decisions were not counted, no entry does not mean none.
+    AS $$ SELECT r.kind, r.name, coalesce(c.allowed, z.none),
+                 coalesce(c.limited + c.paused + c."full" + c.too_many_keys + c.lock_timeout, z.none),
+                 coalesce(c.limited, z.none), coalesce(c.paused, z.none), coalesce(c."full", z.none), coalesce(c.too_many_keys, z.none),
+                 coalesce(c.lock_timeout, z.none), coalesce(c.shadow, z.none), c.last_denied_at, c.stats_reset
+          FROM (SELECT 'rate_limit' AS kind, name, limit_id AS id FROM taskq.rate_limits
+                UNION ALL SELECT 'reservation', name, reservation_id FROM taskq.reservations) AS r
+          CROSS JOIN (SELECT CASE WHEN uncounted = 0 THEN 0::bigint END AS none FROM taskq.stats_info()) AS z
+          LEFT JOIN taskq.decision_counts() AS c ON c.kind = r.kind AND c.id = r.id
+          ORDER BY r.kind, r.name $$;
+COMMENT ON FUNCTION taskq.peek_stats() IS 'how many decisions each rate limit and reservation has made since the server started; NULLs if they are not counted';
+
+CREATE VIEW taskq.rate_limit_stats AS SELECT * FROM taskq.peek_stats();
+COMMENT ON VIEW taskq.rate_limit_stats IS 'how many decisions each rate limit and reservation has made, see peek_stats';
+COMMENT ON COLUMN taskq.rate_limit_stats.kind IS 'rate_limit or reservation';
+COMMENT ON COLUMN taskq.rate_limit_stats.name IS 'name of the rate limit or reservation';
+COMMENT ON COLUMN taskq.rate_limit_stats.allowed IS 'decisions that let the caller go ahead';
+COMMENT ON COLUMN taskq.rate_limit_stats.denied IS 'decisions that did not, for one of the next five reasons';
+COMMENT ON COLUMN taskq.rate_limit_stats.limited IS 'denied: the rate limit had not enough left';
+COMMENT ON COLUMN taskq.rate_limit_stats.paused IS 'denied: the rate limit was paused';
+COMMENT ON COLUMN taskq.rate_limit_stats."full" IS 'denied: all slots of the reservation were held';
+COMMENT ON COLUMN taskq.rate_limit_stats.too_many_keys IS 'denied: there was no room for another key';
+COMMENT ON COLUMN taskq.rate_limit_stats.lock_timeout IS 'denied: others had it in hand for too long';
+COMMENT ON COLUMN taskq.rate_limit_stats.shadow IS 'of those allowed: would have been denied, but the limit is in shadow';
+COMMENT ON COLUMN taskq.rate_limit_stats.last_denied_at IS 'when the newest denial was; NULL: none is known';
+COMMENT ON COLUMN taskq.rate_limit_stats.stats_reset IS 'when reset_stats last set these counts to 0; NULL: not since the server started';
+
+CREATE FUNCTION taskq.reset_stats(name text DEFAULT NULL, kind text DEFAULT NULL) RETURNS void
+    LANGUAGE c PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'taskq_reset_stats';
+COMMENT ON FUNCTION taskq.reset_stats IS 'sets the counts of one name, of one kind or of everything in this database to 0, at once and for good';
+
 -- Rights: nobody has any; grant_usage gives one of three bundles
 
 CREATE FUNCTION taskq.grant_usage(role regrole, bundle text) RETURNS void

@@ -1,6 +1,7 @@
 #include "relations.hpp"
 #include "settings.hpp"
 #include "sql_function.hpp"
+#include "stats_table.hpp"
 #include "sweeper.hpp"
 #include "taskq_ratelimit/version.hpp"
 
@@ -15,6 +16,7 @@ void _PG_init() {
   taskq::pg::define_settings();
   taskq::pg::watch_relations();
   taskq::pg::register_sweeper();
+  taskq::pg::register_stats();
 }
 
 SQL_FUNCTION(taskq_version) { PG_RETURN_TEXT_P(cstring_to_text(taskq::ratelimit::kVersion)); }

@@ -62,6 +62,8 @@ const Relations& relations() {
   return known;
 }
 
+const Relations& relations_last_seen() { return known; }
+
 void check_columns(TupleDesc shape, int columns) {
   if (shape->natts != columns) elog(ERROR, "a table or type of taskq_ratelimit has %d columns instead of %d", shape->natts, columns);
 }

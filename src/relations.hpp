@@ -27,6 +27,9 @@ struct Relations {
 // the definitions. Call first in every function.
 const Relations& relations();
 
+// As they were when they were last looked up, at the latest by the call that is just ending. Looks nothing up, raises nothing.
+const Relations& relations_last_seen();
+
 // Raises an internal error if rows of that shape do not have so many columns: somebody has altered the table or type.
 void check_columns(TupleDesc shape, int columns);
 

@@ -14,6 +14,7 @@ constinit int max_keys_per_reservation = 10'000;
 constinit bool sweep_is_on = true;
 constinit int sweep_interval = 30'000;
 constinit char* sweep_databases = nullptr;
+constinit int stats_entries = 1000;
 constinit bool test_clock_is_set = false;
 constinit Micros test_clock_time = 0;
 
@@ -62,6 +63,14 @@ void define_sweeper_settings() {
                              &sweep_databases, "*", PGC_SIGHUP, GUC_LIST_INPUT, check_databases, nullptr, nullptr);
 }
 
+void define_stats_setting() {
+  // A setting that takes a restart can be defined only while the server starts; without preloading it has no effect.
+  const GucContext context = process_shared_preload_libraries_in_progress ? PGC_POSTMASTER : PGC_SIGHUP;
+  DefineCustomIntVariable("taskq_ratelimit.stats_entries", "For how many limits and reservations, of all databases, decisions are counted.",
+                          "Only if shared_preload_libraries names taskq_ratelimit. 0 counts none.", &stats_entries, 1000, 0, 1'000'000,
+                          context, 0, nullptr, nullptr, nullptr);
+}
+
 }  // namespace
 
 void define_settings() {
@@ -83,6 +92,7 @@ void define_settings() {
                              &test_clock_text, "", PGC_SUSET, GUC_NOT_IN_SAMPLE, check_test_clock, assign_test_clock,
                              nullptr);
   define_sweeper_settings();
+  define_stats_setting();
   MarkGUCPrefixReserved("taskq_ratelimit");
 }
 

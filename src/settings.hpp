@@ -21,6 +21,9 @@ extern bool sweep_is_on;
 extern int sweep_interval;
 extern char* sweep_databases;
 
+// For how many limits and reservations of all databases decisions are counted; 0: not at all. Fixed when the server starts.
+extern int stats_entries;
+
 // Defines all settings. Call once, from _PG_init.
 void define_settings();
 

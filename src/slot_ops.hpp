@@ -17,6 +17,7 @@ struct SlotAnswer {
   int64 fence = 0;
   TimestampTz lease_expires_at = 0;
   ratelimit::Micros retry_after = 0;
+  int32 reservation_id = 0;  // of take_slot
   bool ahead = false;  // of a look: there are leases from before the clock was set back, which anchor_slots() would anchor
 };
 

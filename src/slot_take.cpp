@@ -256,6 +256,7 @@ SlotAnswer take_slot(std::string_view name, std::string_view key, const pg_uuid_
     t.reservation = needed_reservation(name);  // it may have changed
   }
   close_table(t.slots);
+  t.answer.reservation_id = t.reservation.reservation_id;
   return t.answer;
 }
 

@@ -1,6 +1,7 @@
 // acquire and its relatives: what takes from a limit that is registered.
 #include "args.hpp"
 #include "bucket_ops.hpp"
+#include "count_decision.hpp"
 #include "decision_row.hpp"
 #include "errors.hpp"
 #include "sql_function.hpp"
@@ -28,19 +29,19 @@ void raise_denied(const Call& call, const Answer& answer) {
 SQL_FUNCTION(taskq_acquire) {
   check_may_write("acquire");
   Call call = call_args(fcinfo, 0, 1, 2, CostRule::takes);
-  return decision_datum(fcinfo, call, acquire_bucket(call));
+  return decision_datum(fcinfo, call, counted(call, acquire_bucket(call)));
 }
 
 SQL_FUNCTION(taskq_allow) {
   check_may_write("allow");
   Call call = call_args(fcinfo, 0, 1, 2, CostRule::takes);
-  PG_RETURN_BOOL(acquire_bucket(call).decision.allowed);
+  PG_RETURN_BOOL(counted(call, acquire_bucket(call)).decision.allowed);
 }
 
 SQL_FUNCTION(taskq_require) {
   check_may_write("require");
   Call call = call_args(fcinfo, 0, 1, 2, CostRule::takes);
-  const Answer answer = acquire_bucket(call);
+  const Answer answer = counted(call, acquire_bucket(call));
   if (!answer.decision.allowed) raise_denied(call, answer);
   return decision_datum(fcinfo, call, answer);
 }
@@ -59,7 +60,7 @@ SQL_FUNCTION(taskq_reserve) {
                   psprintf("Limit \"%s\" is of kind %s.", call.definition.name, kind_text(call.definition.limit.kind)),
                   "Use CALL taskq.wait(), which retries on windows.");
   }
-  return decision_datum(fcinfo, call, acquire_bucket(call, max_wait));
+  return decision_datum(fcinfo, call, counted(call, acquire_bucket(call, max_wait)));
 }
 
 SQL_FUNCTION(taskq_charge) {

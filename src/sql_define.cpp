@@ -1,6 +1,7 @@
 // register_..., acquire_... (definition and decision in one call), drop_rate_limit.
 #include "args.hpp"
 #include "bucket_ops.hpp"
+#include "count_decision.hpp"
 #include "decision_row.hpp"
 #include "define.hpp"
 #include "errors.hpp"
@@ -137,7 +138,7 @@ Datum acquire_ad_hoc(FunctionCallInfo fcinfo, const Limit& limit, double per_sec
   call.rule = CostRule::takes;
   checked_units(limit, pnstrdup(wanted.name.data(), wanted.name.size()), call.amount, call.rule);
   resolve_with(call, *define_ad_hoc(wanted));
-  return decision_datum(fcinfo, call, acquire_bucket(call));
+  return decision_datum(fcinfo, call, counted(call, acquire_bucket(call)));
 }
 
 Datum acquire_ad_hoc_bucket(FunctionCallInfo fcinfo, Kind kind, const char* function) {

@@ -13,7 +13,7 @@ constexpr const char* looks =
     "taskq.peek(text, text), taskq.remaining(text, text), taskq.reset_after(text, text), taskq.peek_all(), taskq.version(), "
     "taskq.preview(text, float8, text), taskq.http_headers(taskq.rate_limit_decision), "
     "taskq.peek_reservation(text, text), taskq.peek_reservations(), taskq.request(text, float8, text, uuid, uuid, text), "
-    "taskq.explain_acquire(taskq.acquire_request[])";
+    "taskq.explain_acquire(taskq.acquire_request[]), taskq.peek_stats(), taskq.stats_info()";
 
 constexpr const char* takes =
     "taskq.acquire(text, float8, text), taskq.allow(text, float8, text), taskq.acquire_json(text, float8, text), "
@@ -35,7 +35,8 @@ constexpr const char* operates =
     "taskq.register_fixed_window(text, bigint, interval, timestamptz, boolean, text, boolean, boolean, text, integer), "
     "taskq.drop_rate_limit(text), taskq.reset(text, text), taskq.pause(text, text, timestamptz), taskq.pause(text, timestamptz), "
     "taskq.resume(text, text), taskq.resume(text), taskq.sweep(), taskq.evict_idle(interval), "
-    "taskq.register_reservation(text, integer, interval, boolean, boolean, integer), taskq.drop_reservation(text), taskq.sync_slots(text[])";
+    "taskq.register_reservation(text, integer, interval, boolean, boolean, integer), taskq.drop_reservation(text), taskq.sync_slots(text[]), "
+    "taskq.reset_stats(text, text)";
 
 void run(const char* statement) {
   const int result = SPI_execute(statement, false, 0);
@@ -68,7 +69,10 @@ SQL_FUNCTION(taskq_grant_usage) {
   grant(looks, role);
   if (client || is_operator) grant(takes, role);
   if (is_operator) grant(operates, role);
-  if (is_operator || monitor) run(psprintf("GRANT SELECT ON taskq.rate_limits, taskq.rate_limit_status, taskq.reservations, taskq.reservation_status TO %s", role));
+  if (is_operator || monitor) {
+    run(psprintf("GRANT SELECT ON taskq.rate_limits, taskq.rate_limit_status, taskq.reservations, taskq.reservation_status, "
+                 "taskq.rate_limit_stats TO %s", role));
+  }
   SPI_finish();
   AtEOXact_GUC(true, settings);
   PG_RETURN_VOID();

@@ -1,6 +1,7 @@
 // acquire_many: many decisions in one call, each on its own.
 #include "args.hpp"
 #include "bucket_ops.hpp"
+#include "count_decision.hpp"
 #include "decision_row.hpp"
 #include "errors.hpp"
 #include "sql_function.hpp"
@@ -101,7 +102,7 @@ SQL_FUNCTION(taskq_acquire_many) {
   auto* result = reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo);
   check_decision_shape(result->setDesc);
   for (int i = 0; i < count; ++i) {
-    HeapTuple row = decision_tuple(result->setDesc, items[i].call, items[i].answer);
+    HeapTuple row = decision_tuple(result->setDesc, items[i].call, counted(items[i].call, items[i].answer));
     tuplestore_puttuple(result->setResult, row);
     heap_freetuple(row);
   }

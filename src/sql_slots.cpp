@@ -1,5 +1,6 @@
 // acquire_slot, release_slot, renew_slot, renew_slots, peek_reservation, peek_reservation_if_there.
 #include "args.hpp"
+#include "count_decision.hpp"
 #include "decision_row.hpp"
 #include "errors.hpp"
 #include "owner.hpp"
@@ -90,7 +91,7 @@ SQL_FUNCTION(taskq_acquire_slot) {
   check_may_write("acquire_slot");
   const std::string_view name = name_arg(fcinfo, 0), key = key_arg(fcinfo, 3);
   const pg_uuid_t job = uuid_arg(fcinfo, 1), worker = uuid_arg(fcinfo, 2);
-  return slot_datum(fcinfo, take_slot(name, key, job, worker), name, key);
+  return slot_datum(fcinfo, counted(take_slot(name, key, job, worker)), name, key);
 }
 
 SQL_FUNCTION(taskq_release_slot) {

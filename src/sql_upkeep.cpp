@@ -7,6 +7,7 @@
 #include "relations.hpp"
 #include "slot_sweep.hpp"
 #include "sql_function.hpp"
+#include "stats_upkeep.hpp"
 #include "upkeep.hpp"
 
 #include "pg.hpp"
@@ -162,6 +163,7 @@ SQL_FUNCTION(taskq_sweep) {
   const int64 versions = static_cast<int64>(delete_versions());
   const int64 slots = sweep_slots(now - idle_before_sweep);  // last: "full" waits until we have committed
   end_as_owner(run);
+  remove_stats_of_dropped();
   Datum values[] = {Int64GetDatum(buckets), Int64GetDatum(entries + orphans), Int64GetDatum(refunds), Int64GetDatum(versions),
                     Int64GetDatum(slots)};
   bool nulls[5] = {};

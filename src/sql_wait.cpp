@@ -5,6 +5,7 @@
 // for slots see slot_wait.cpp.
 #include "args.hpp"
 #include "bucket_ops.hpp"
+#include "count_decision.hpp"
 #include "decision_row.hpp"
 #include "errors.hpp"
 #include "resource.hpp"
@@ -138,7 +139,7 @@ Datum wait_for_limit(FunctionCallInfo fcinfo, const Deadline& deadline) {
   }
   MemoryContextSwitchTo(before);
   SPI_finish();
-  const ratelimit::Decision& d = waiting.answer.decision;
+  const ratelimit::Decision& d = counted(call, waiting.answer).decision;
   Fields fields;
   fields.put(out_remaining, Float8GetDatum(ratelimit::to_amount(call.definition.limit, d.remaining)));
   return result_row(fcinfo, deadline, d.allowed, d.retry_after, reason_text(waiting.answer.reason), fields);
@@ -172,6 +173,7 @@ Datum wait_for_reservation(FunctionCallInfo fcinfo, const Deadline& deadline) {
   const Datum row = slot_row(fcinfo, deadline, answer);
   MemoryContextSwitchTo(ours);
   end_of_wait(wish, answer);
+  counted(answer);
   SPI_finish();
   return row;
 }

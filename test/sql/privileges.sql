@@ -57,7 +57,7 @@ BEGIN
         'SELECT allowed FROM taskq.acquire_fixed_window(''adhoc fw'', 5, ''1 s'')', 'SELECT remaining FROM taskq.peek(''tb'')', 'SELECT taskq.remaining(''tb'')',
         'SELECT taskq.reset_after(''tb'')', 'SELECT count(*) FROM taskq.peek_all()', 'SELECT taskq.version() IS NOT NULL', 'SELECT taskq.http_headers(d) ->> ''RateLimit-Limit'' FROM taskq.preview(''tb'') AS d',
         'SELECT allowed FROM taskq.acquire_slot(''slots'', NULL, ''aaaaaaaa-0000-4000-8000-000000000000'')', 'SELECT taskq.renew_slot(''slots'', 0, ''aaaaaaaa-0000-4000-8000-000000000000'') IS NOT NULL',
-        'SELECT count(*) FROM taskq.renew_slots(''aaaaaaaa-0000-4000-8000-000000000000'')', 'SELECT held FROM taskq.peek_reservation(''slots'')', 'SELECT count(*) FROM taskq.peek_reservations()',
+        'SELECT count(*) FROM taskq.renew_slots(''aaaaaaaa-0000-4000-8000-000000000000'')', 'SELECT held FROM taskq.peek_reservation(''slots'')', 'SELECT count(*) FROM taskq.peek_reservations()', 'SELECT count(*) > 0 FROM taskq.peek_stats()', 'SELECT entries FROM taskq.stats_info()',
         'SELECT taskq.release_slot(''slots'', 0, ''aaaaaaaa-0000-4000-8000-000000000000'')'] LOOP
         BEGIN
             EXECUTE call INTO result;
@@ -76,7 +76,8 @@ BEGIN
         'SELECT taskq.pause(''keyed'', ''k'', ''2023-11-15 00:00+00'')', 'SELECT taskq.resume(''keyed'', ''k'')', 'SELECT versions FROM taskq.sweep()', 'SELECT taskq.evict_idle(''1 day'')',
         'SELECT taskq.drop_rate_limit(''new fw'')', 'SELECT count(*) > 0 FROM taskq.rate_limits', 'SELECT count(*) > 0 FROM taskq.rate_limit_status',
         'SELECT taskq.register_reservation(''new slots'', 2, ''1 min'')', 'SELECT taskq.register_reservation(''new slots'', 1, ''1 min'', replace => true)', 'SELECT deleted FROM taskq.sync_slots()',
-        'SELECT taskq.drop_reservation(''new slots'')', 'SELECT count(*) > 0 FROM taskq.reservations', 'SELECT count(*) > 0 FROM taskq.reservation_status'] LOOP
+        'SELECT taskq.drop_reservation(''new slots'')', 'SELECT count(*) > 0 FROM taskq.reservations', 'SELECT count(*) > 0 FROM taskq.reservation_status',
+        'SELECT count(*) > 0 FROM taskq.rate_limit_stats', 'SELECT taskq.reset_stats()'] LOOP
         BEGIN
             EXECUTE call INTO result;
         EXCEPTION WHEN OTHERS THEN
@@ -165,7 +166,7 @@ SET search_path = evil, pg_temp, taskq, pg_catalog;
 SELECT count(*), count(*) FILTER (WHERE result LIKE '_____: %') FROM pg_temp.as_client();
 RESET SESSION AUTHORIZATION;
 SET SESSION AUTHORIZATION regress_taskq_operator;
-SELECT count(*), count(*) FILTER (WHERE result LIKE '_____: %') FROM pg_temp.as_operator() WHERE call NOT LIKE '%new tb%5, 1)';
+SELECT count(*), count(*) FILTER (WHERE result LIKE '_____: %') FROM pg_temp.as_operator() WHERE call NOT LIKE '%new tb%5, 1)' AND call NOT LIKE '%reset_stats%';
 RESET SESSION AUTHORIZATION;
 SELECT taskq.grant_usage('regress_taskq_monitor', 'monitor'), taskq.grant_usage('regress_taskq_operator', 'operator'), taskq.grant_usage('regress_taskq_client', 'client');
 RESET search_path;
