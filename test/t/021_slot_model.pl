@@ -85,7 +85,7 @@ my @places = ([ 'steady', '-' ], [ 'moving', '-' ], map { [ 'keyed', $_ ] } qw(a
 
 my $node = new_server('slot_model', conf => "restart_after_crash = on\n");
 $node->safe_psql('postgres', "SELECT taskq.register_reservation('steady', 4, '300 ms'), taskq.register_reservation('moving', 5, '200 ms'),
-	taskq.register_reservation('keyed', 2, '150 ms', keyed => true, max_keys => 3), taskq.register_token_bucket('many', 1000000, 1000000)");
+	taskq.register_reservation('keyed', 2, '150 ms', keyed => true, max_keys => 4), taskq.register_token_bucket('many', 1000000, 1000000)");
 my $folder = PostgreSQL::Test::Utils::tempdir();
 my $socket = $node->host . '/.s.PGSQL.' . $node->port;
 my $user   = getpwuid $>;
