@@ -24,8 +24,8 @@ void lock_name(std::string_view name) {
   LockDatabaseObject(relations().reservations, hash, 0, ExclusiveLock);
 }
 
-void lock_to_change(const Reservation& reservation) {
-  if (!lock_reservation(reservation.reservation_id, ExclusiveLock)) raise_reservation_in_use(reservation.name);
+void lock_to_change(const Reservation& reservation, Micros patience = ratelimit::kNever) {
+  if (!lock_reservation(reservation.reservation_id, ExclusiveLock, patience)) raise_reservation_in_use(reservation.name);
 }
 
 // A slot whose row has to change.
@@ -113,18 +113,21 @@ Micros time_left_since(TimestampTz started) {
   return lock_timeout == 0 ? ratelimit::kNever : Micros{lock_timeout} * 1000 - (GetCurrentTimestamp() - started);
 }
 
-// A transaction that has one slot in hand may want to release another, which was changed here: see undo_after.
-// REQUIRES: the lock of the reservation is held, and stays so until the transaction ends.
+// A transaction that has one slot in hand may want to release another, which was changed here, or the lock of the reservation: so both
+// are let go of for a while, see undo_after. REQUIRES: that lock is held; it is in the end, and stays so until the transaction ends.
 SyncCounts fit_slots(const Reservation& reservation, Held held) {
   OpenTable slots = open_slots(RowExclusiveLock);
   SyncCounts counts;
-  const Misfits misfits = find_misfits(slots, reservation);
   const TimestampTz started = GetCurrentTimestamp();
-  for (int undone = 0; misfits.count > 0; ++undone) {
+  for (int undone = 0;; ++undone) {
+    const Misfits misfits = find_misfits(slots, reservation);
     const Micros longest = ratelimit::smaller(time_left_since(started), undone < most_undone ? undo_after : ratelimit::kNever);
+    if (misfits.count == 0) break;
     if (in_subtransaction([&] { return fit_all(slots, reservation, misfits, held, longest, counts); })) break;
     if (undone >= most_undone || time_left_since(started) <= 0) raise_reservation_in_use(reservation.name);
+    unlock_reservation(reservation.reservation_id, ExclusiveLock);
     pg_usleep(pause_after_undoing);
+    lock_to_change(reservation, time_left_since(started));
   }
   close_table(slots);
   return counts;

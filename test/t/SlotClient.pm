@@ -11,19 +11,26 @@ use Wire;
 sub start
 {
 	my ($role, %options) = @_;
+	open my $out, '>>', $options{log} or die "$options{log}: $!";
 	my $pid = fork // die "fork: $!";
 	return $pid if $pid;
-	my $self = bless { %options, life => 0, held => [], old => [] }, __PACKAGE__;
-	srand $options{seed};
-	open $self->{out}, '>>', $options{log} or POSIX::_exit(2);
+	my $self = bless { %options, out => $out, life => 0, held => [], old => [] }, __PACKAGE__;
+	eval { $self->play($role); 1 } and POSIX::_exit(0);  # not exit: the server is not ours to stop
+	syswrite STDERR, "client $options{seed}: $@";
+	POSIX::_exit(1);
+}
+
+sub play
+{
+	my ($self, $role) = @_;
+	srand $self->{seed};
 	$self->connect_again;
 	while (time < $self->{upto})
 	{
 		eval { $self->$role; 1 } and next;
-		if ($@ ne "lost\n") { syswrite STDERR, "client $options{seed}: $@"; POSIX::_exit(1); }
+		die $@ if $@ ne "lost\n";
 		$self->connect_again;
 	}
-	POSIX::_exit(0);
 }
 
 sub chance { return rand() < $_[0]; }
