@@ -16,7 +16,7 @@ use Time::HiRes qw(time sleep);
 
 # The checker can complain: logs made by hand, each with the rule that it breaks, or none.
 {
-	my $three   = { r => { slots => 1, lease => 100 } };
+	my $known   = { r => { slots => 1, lease => 100 }, x => { slots => 1, lease => 100 } };
 	my $take    = sub { my ($t0, $t1, $slot, $fence, $end) = @_; return ("$t0 call acquire r - w", "$t1 allowed r - $slot $fence $end"); };
 	my $change  = sub { my ($what, $t0, $t1, $slot, $fence, $answer) = @_; return ("$t0 call $what r - $slot $fence w", "$t1 $answer"); };
 	my $control = sub { my ($what, $t0, $t1, $answer) = @_; return ("$t0 call $what", "$t1 " . ($answer // 'ok')); };
@@ -30,6 +30,8 @@ use Time::HiRes qw(time sleep);
 		[ 'undone by a savepoint', 'cap slot',
 			[ $take->(10, 20, 0, 1, 115), $control->('begin', 21, 22), $control->('savepoint', 23, 24), $change->('release', 30, 40, 0, 1, 'true'), $control->('rollback_to', 41, 42), $control->('commit', 43, 44) ],
 			[ $take->(50, 60, 0, 2, 155) ] ],
+		[ 'undone by an error', '',
+			[ $control->('begin', 1, 2), $take->(10, 20, 0, 1, 115), '30 call acquire x - w', '70 error 42704', $control->('rollback', 71, 72) ], [ $take->(40, 50, 0, 2, 145) ] ],
 		[ 'a renewed lease', 'cap slot', [ $take->(10, 20, 0, 1, 115), $change->('renew', 90, 95, 0, 1, 'true 193') ], [ $take->(130, 140, 0, 2, 235) ] ],
 		[ 'a renewal that was undone', '',
 			[ $take->(10, 20, 0, 1, 115), $control->('begin', 21, 22), $change->('renew', 90, 95, 0, 1, 'true 193'), $control->('rollback', 96, 97) ], [ $take->(130, 140, 0, 2, 235) ] ],
@@ -65,7 +67,7 @@ use Time::HiRes qw(time sleep);
 	foreach (@cases)
 	{
 		my ($name, $wanted, @logs) = @$_;
-		my %found = map { /^(\w+)/; $1 => 1 } SlotChecker::complaints($three, map { ($_ => $logs[$_]) } 0 .. $#logs);
+		my %found = map { /^(\w+)/; $1 => 1 } SlotChecker::complaints($known, map { ($_ => $logs[$_]) } 0 .. $#logs);
 		my $found = join ' ', sort keys %found;
 		is($found, $wanted, "the checker on '$name': " . ($wanted || 'fine'));
 	}

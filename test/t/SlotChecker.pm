@@ -51,8 +51,9 @@ sub complain { my ($self, $rule, $text) = @_; push @{ $self->{complaints} }, "$r
 sub ops_of
 {
 	my $lines = shift;
-	my (@ops, @open, $in_transaction, $pending, $answered);
-	my $decide = sub { my ($fate, $t0, $t1, @which) = @_; @$_{qw(fate decided0 decided1)} = ($fate, $t0, $t1) foreach @which; };
+	my (@ops, @open, $in_transaction, $pending, $answered, $failing);
+	# An error undoes what a rollback is called for afterwards.
+	my $decide = sub { my ($fate, $t0, $t1, @which) = @_; $t0 = min(grep { defined } $t0, $failing); undef $failing; @$_{qw(fate decided0 decided1)} = ($fate, $t0, $t1) foreach @which; };
 	foreach (@$lines)
 	{
 		my ($t, $word, @rest) = split;
@@ -74,6 +75,7 @@ sub ops_of
 			my $op = $pending or die "an answer without a call: $_";
 			@$op{qw(t1 answer)} = ($t, [ $word, @rest ]);
 			$pending = undef;
+			$failing //= $op->{t0} if $word eq 'error';
 			if (!$in_transaction) { $decide->($word =~ /^(error|undone)$/ ? 'undone' : 'kept', $op->{t0}, $t, $op); }
 			if ($op->{what} eq 'begin') { ($in_transaction, @open) = (1); }
 			elsif ($op->{what} =~ /^(commit|rollback)$/)
