@@ -22,10 +22,6 @@ struct Group {
   int undone = 0;        // how many times because of rule (5)
 };
 
-constexpr Micros undo_after = 500'000;  // less than the least deadlock_timeout in use
-constexpr int most_undone = 3;          // then it waits like everybody, and the server looks for deadlocks
-constexpr long pause_after_undoing = 20'000;  // microseconds: whoever waits for us goes first
-
 bool is_slot(const GroupRequest& r) { return r.kind == ResourceKind::reservation; }
 
 void resolve_slot(GroupRequest& r) {

@@ -5,8 +5,10 @@
 #include "owner.hpp"
 #include "relations.hpp"
 #include "row_wait.hpp"
+#include "settings.hpp"
 #include "slot_lock.hpp"
 #include "slot_store.hpp"
+#include "subtransaction.hpp"
 
 #include "pg.hpp"
 
@@ -22,8 +24,8 @@ void lock_name(std::string_view name) {
   LockDatabaseObject(relations().reservations, hash, 0, ExclusiveLock);
 }
 
-void lock_to_change(const Reservation& reservation) {
-  if (!lock_reservation(reservation.reservation_id, ExclusiveLock)) raise_reservation_in_use(reservation.name);
+void lock_to_change(const Reservation& reservation, Micros patience = ratelimit::kNever) {
+  if (!lock_reservation(reservation.reservation_id, ExclusiveLock, patience)) raise_reservation_in_use(reservation.name);
 }
 
 // A slot whose row has to change.
@@ -83,27 +85,50 @@ bool fit(OpenTable& slots, bool wanted, const FoundRow& found, Held held, SyncCo
   return true;
 }
 
-void fit_misfit(OpenTable& slots, const Reservation& reservation, const Misfit& misfit, Held held, SyncCounts& counts) {
-  Patience patience{};
+// False if the time is up.
+bool fit_misfit(OpenTable& slots, const Reservation& reservation, const Misfit& misfit, Held held, Patience& patience, SyncCounts& counts) {
   for (;;) {
     CHECK_FOR_INTERRUPTS();
     const FoundRow found = find_slot(slots, {reservation.reservation_id, misfit.key}, misfit.index, true);
     const VersionKind kind = found.version.kind;
-    if (!found.exists && kind != VersionKind::arriving) return;
+    if (!found.exists && kind != VersionKind::arriving) return true;
     if (kind != VersionKind::live) {
-      if (!wait_for_other(patience, found.version, slots.table, &found.row->t_self)) raise_reservation_in_use(reservation.name);
-      continue;
+      if (!wait_for_other(patience, found.version, slots.table, &found.row->t_self)) return false;
+    } else if (fit(slots, is_wanted(reservation, misfit.key, misfit.index), found, held, counts)) {
+      return true;
     }
-    if (fit(slots, is_wanted(reservation, misfit.key, misfit.index), found, held, counts)) return;
   }
 }
 
-// REQUIRES: the lock of the reservation is held, and stays so until the transaction ends.
+bool fit_all(OpenTable& slots, const Reservation& reservation, const Misfits& misfits, Held held, Micros longest, SyncCounts& counts) {
+  Patience patience{.limit = longest};
+  counts = {};
+  for (int i = 0; i < misfits.count; ++i) {
+    if (!fit_misfit(slots, reservation, misfits.list[i], held, patience, counts)) return false;
+  }
+  return true;
+}
+
+Micros time_left_since(TimestampTz started) {
+  return lock_timeout == 0 ? ratelimit::kNever : Micros{lock_timeout} * 1000 - (GetCurrentTimestamp() - started);
+}
+
+// A transaction that has one slot in hand may want to release another, which was changed here, or the lock of the reservation: so both
+// are let go of for a while, see undo_after. REQUIRES: that lock is held; it is in the end, and stays so until the transaction ends.
 SyncCounts fit_slots(const Reservation& reservation, Held held) {
   OpenTable slots = open_slots(RowExclusiveLock);
   SyncCounts counts;
-  const Misfits misfits = find_misfits(slots, reservation);
-  for (int i = 0; i < misfits.count; ++i) fit_misfit(slots, reservation, misfits.list[i], held, counts);
+  const TimestampTz started = GetCurrentTimestamp();
+  for (int undone = 0;; ++undone) {
+    const Misfits misfits = find_misfits(slots, reservation);
+    const Micros longest = ratelimit::smaller(time_left_since(started), undone < most_undone ? undo_after : ratelimit::kNever);
+    if (misfits.count == 0) break;
+    if (in_subtransaction([&] { return fit_all(slots, reservation, misfits, held, longest, counts); })) break;
+    if (undone >= most_undone || time_left_since(started) <= 0) raise_reservation_in_use(reservation.name);
+    unlock_reservation(reservation.reservation_id, ExclusiveLock);
+    pg_usleep(pause_after_undoing);
+    lock_to_change(reservation, time_left_since(started));
+  }
   close_table(slots);
   return counts;
 }

@@ -11,7 +11,8 @@
 //     between the two.
 // (5) Slots above the configured number are marked surplus or deleted by who changes the number: nobody can replace such a version any
 //     more. While leases of surplus slots live, all leases count against the number, under the lock of (6). Whoever took a slot
-//     looks afterwards whether there is surplus, and if so gives it back and counts.
+//     looks afterwards whether there is surplus, and if so gives it back and counts. Who changes the number lets go of what it has
+//     changed, and of the lock, before it waits for long, as in rule (5) of group.hpp.
 // (6) The lock of a reservation (slot_lock.hpp): exclusively by who changes its definition, until the end of the transaction, and by
 //     who counts; shared by who makes a row. So a row is only ever made, and leases are only ever counted, under the
 //     definition that is in force.

@@ -41,6 +41,8 @@ void note(Surveyor& s, const FoundRow& found) {
   const SlotRow row = slot_row(found.row);
   // An arriving row may have been met before the version that exists: the latter counts. Rows come in order of their numbers.
   if (row.slot_index == s.last_counted) return;
+  // A slot that will be there when a larger number is in force.
+  if (!found.exists && row.slot_index >= s.survey.slots) return;
   const TimestampTz now = clock_now();
   const SeenSlot seen = look_at(found, row, now);
   if (found.exists) s.last_counted = row.slot_index;

@@ -246,7 +246,7 @@ const char* slot_reason_text(SlotReason reason) {
 SlotAnswer take_slot(std::string_view name, std::string_view key, const pg_uuid_t& job, const pg_uuid_t& worker,
                      Micros patience) {
   Taking t{.slots = {}, .reservation = needed_reservation(name), .key = key, .job = job, .worker = worker,
-           .patience = patience, .answer = {}};
+           .patience = patience, .answer = {}, .deletion = {}};
   t.slots = open_slots(RowExclusiveLock);
   for (;;) {
     check_key(t.reservation, key);
