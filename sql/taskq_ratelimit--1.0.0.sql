@@ -120,11 +120,43 @@ CREATE TABLE taskq.reservation_slots (
 
 CREATE SEQUENCE taskq.reservation_fence AS bigint CACHE 1;
 
+-- Numbers the reservations that cap queues, from -1 downwards.
+CREATE SEQUENCE taskq.queue_cap_id AS integer;
+
+CREATE TABLE taskq.queues (
+    name           text        COLLATE "C" NOT NULL CHECK (pg_catalog.octet_length(name) BETWEEN 1 AND 236) PRIMARY KEY,
+    max_concurrent integer     CHECK (max_concurrent BETWEEN 1 AND 1000000),
+    lease          interval    NOT NULL DEFAULT '1 minute',
+    updated_at     timestamptz NOT NULL DEFAULT pg_catalog.clock_timestamp()
+);
+
+-- The order of the columns is the one in which src/actors.cpp reads them.
+CREATE TABLE taskq.actors (
+    actor            text        COLLATE "C" NOT NULL PRIMARY KEY,
+    queue            text        COLLATE "C",
+    reservations     text[]      NOT NULL,
+    reservation_keys jsonpath[]  NOT NULL CHECK (pg_catalog.cardinality(reservation_keys) = pg_catalog.cardinality(reservations)),
+    rate_limits      text[]      NOT NULL,
+    rate_limit_keys  jsonpath[]  NOT NULL CHECK (pg_catalog.cardinality(rate_limit_keys) = pg_catalog.cardinality(rate_limits)),
+    changed_at       timestamptz NOT NULL
+);
+
+CREATE TABLE taskq.actor_tickets (
+    kind        text        COLLATE "C" NOT NULL,
+    resource_id integer     NOT NULL,
+    key         text        COLLATE "C" NOT NULL,
+    next_at     timestamptz NOT NULL,
+    PRIMARY KEY (kind, resource_id, key)
+) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
+
 SELECT pg_catalog.pg_extension_config_dump('taskq.rate_limit_id', '');
 SELECT pg_catalog.pg_extension_config_dump('taskq.rate_limits', '');
 SELECT pg_catalog.pg_extension_config_dump('taskq.reservation_id', '');
 SELECT pg_catalog.pg_extension_config_dump('taskq.reservation_fence', '');
-SELECT pg_catalog.pg_extension_config_dump('taskq.reservations', '');
+-- Caps of queues are made by the trigger on taskq.queues, on the way back, too.
+SELECT pg_catalog.pg_extension_config_dump('taskq.reservations', 'WHERE reservation_id > 0');
+SELECT pg_catalog.pg_extension_config_dump('taskq.queues', '');
+SELECT pg_catalog.pg_extension_config_dump('taskq.actors', '');
 
 COMMENT ON TABLE taskq.rate_limits IS 'the limits: one row per definition; written by the register_ functions, pause, resume and drop_rate_limit';
 COMMENT ON TABLE taskq.rate_limit_versions IS 'former definitions of limits, for buckets whose state was written under them';
@@ -217,6 +249,26 @@ COMMENT ON COLUMN taskq.reservation_slots.job_id IS 'for which job it is, or was
 COMMENT ON COLUMN taskq.reservation_slots.held_by_worker_id IS 'who holds it, or held it until its lease ended; all zeros: nobody';
 COMMENT ON COLUMN taskq.reservation_slots.surplus IS 'above the number of slots: not handed out, deleted when free';
 COMMENT ON COLUMN taskq.reservation_slots.key IS 'whom the slot is for; empty if the reservation is not keyed';
+
+COMMENT ON SEQUENCE taskq.queue_cap_id IS 'numbers the reservations that cap queues, from -1 downwards';
+COMMENT ON TABLE taskq.queues IS 'how many jobs of a queue may run at the same time; write it with set_queue_max_concurrent or directly, it is in force at once';
+COMMENT ON COLUMN taskq.queues.name IS 'name of the queue; its cap is the reservation taskq:global:queue:<name>';
+COMMENT ON COLUMN taskq.queues.max_concurrent IS 'how many may run at the same time; NULL: any number';
+COMMENT ON COLUMN taskq.queues.lease IS 'how long a job counts, unless its worker renews';
+COMMENT ON COLUMN taskq.queues.updated_at IS 'when the row was last changed';
+COMMENT ON TABLE taskq.actors IS 'what the jobs of an actor need; written by register_actor and drop_actor';
+COMMENT ON COLUMN taskq.actors.actor IS 'name of the actor';
+COMMENT ON COLUMN taskq.actors.queue IS 'the queue whose cap counts; NULL: none';
+COMMENT ON COLUMN taskq.actors.reservations IS 'names of the reservations, in the order in which they are asked';
+COMMENT ON COLUMN taskq.actors.reservation_keys IS 'for each of them: where the payload has the key; NULL: it is not keyed';
+COMMENT ON COLUMN taskq.actors.rate_limits IS 'names of the rate limits, in the order in which they are asked';
+COMMENT ON COLUMN taskq.actors.rate_limit_keys IS 'for each of them: where the payload has the key; NULL: it is not keyed';
+COMMENT ON COLUMN taskq.actors.changed_at IS 'when the definition was last changed';
+COMMENT ON TABLE taskq.actor_tickets IS 'the instants that acquire_for_actor has promised; not dumped';
+COMMENT ON COLUMN taskq.actor_tickets.kind IS 'rate_limit or reservation';
+COMMENT ON COLUMN taskq.actor_tickets.resource_id IS 'its number, see rate_limits and reservations';
+COMMENT ON COLUMN taskq.actor_tickets.key IS 'the key, empty if it is not keyed';
+COMMENT ON COLUMN taskq.actor_tickets.next_at IS 'the next ticket is for then, or for later if there is nothing to give before';
 
 -- Types
 
@@ -399,6 +451,26 @@ COMMENT ON COLUMN taskq.group_decision.decisions IS 'one for each request, in th
 COMMENT ON COLUMN taskq.group_decision.handle IS 'what was taken, for release_all; NULL if denied';
 COMMENT ON COLUMN taskq.group_decision.retry_after_seconds IS 'retry_after as a number';
 COMMENT ON COLUMN taskq.group_decision.reason IS 'ok, or why the first one refused';
+
+CREATE TYPE taskq.actor_decision AS (
+    allowed             boolean,
+    refused_by          text,
+    retry_after         interval,
+    handle              jsonb,
+    retry_after_seconds float8,
+    reason              text,
+    ticket_at           timestamptz,
+    decisions           taskq.request_decision[]
+);
+COMMENT ON TYPE taskq.actor_decision IS 'answer of acquire_for_actor';
+COMMENT ON COLUMN taskq.actor_decision.allowed IS 'may the job run? if not, nothing was taken';
+COMMENT ON COLUMN taskq.actor_decision.refused_by IS 'the first that refused: reservation:<name> or rate_limit:<name>; NULL if allowed';
+COMMENT ON COLUMN taskq.actor_decision.retry_after IS '0 if allowed; else the longest wait of all that refuse, or until ticket_at; never NULL: 5 s where waiting has no end of its own';
+COMMENT ON COLUMN taskq.actor_decision.handle IS 'what was taken, for release_for_actor; NULL if denied';
+COMMENT ON COLUMN taskq.actor_decision.retry_after_seconds IS 'retry_after as a number';
+COMMENT ON COLUMN taskq.actor_decision.reason IS 'ok, or why the first one refused';
+COMMENT ON COLUMN taskq.actor_decision.ticket_at IS 'ticket => true: the instant that only this caller was given; NULL if allowed, or none could be had';
+COMMENT ON COLUMN taskq.actor_decision.decisions IS 'one for each: the cap of the queue, the reservations, the rate limits';
 
 -- Changes of definitions reach every backend's cache
 
@@ -623,7 +695,8 @@ COMMENT ON FUNCTION taskq.resume(text) IS 'ends a pause of a limit; pauses of si
 
 -- Upkeep
 
-CREATE FUNCTION taskq.sweep(OUT buckets bigint, OUT entries bigint, OUT refunds bigint, OUT versions bigint, OUT slots bigint)
+CREATE FUNCTION taskq.sweep(OUT buckets bigint, OUT entries bigint, OUT refunds bigint, OUT versions bigint, OUT slots bigint,
+    OUT tickets bigint)
     LANGUAGE c PARALLEL UNSAFE COST 10000 AS 'MODULE_PATHNAME', 'taskq_sweep';
 COMMENT ON FUNCTION taskq.sweep() IS 'deletes what no decision needs any more; answers how many rows';
 
@@ -747,6 +820,48 @@ CREATE FUNCTION taskq.reset_stats(name text DEFAULT NULL, kind text DEFAULT NULL
     LANGUAGE c PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'taskq_reset_stats';
 COMMENT ON FUNCTION taskq.reset_stats IS 'sets the counts of one name, of one kind or of everything in this database to 0, at once and for good';
 
+-- Queues and actors
+
+CREATE FUNCTION taskq.set_queue_max_concurrent(queue text, max_concurrent integer, lease interval DEFAULT NULL) RETURNS boolean
+    LANGUAGE c PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'taskq_set_queue_max_concurrent';
+COMMENT ON FUNCTION taskq.set_queue_max_concurrent IS 'caps how many jobs of a queue run at the same time, from now on; NULL lifts the cap; answers whether anything changed';
+
+CREATE FUNCTION taskq.queues_changed() RETURNS trigger
+    LANGUAGE c AS 'MODULE_PATHNAME', 'taskq_queues_changed';
+COMMENT ON FUNCTION taskq.queues_changed() IS 'trigger: keeps the reservation that caps a queue in line with its row';
+
+-- ALWAYS: a row that arrives by replication is in force, too.
+CREATE TRIGGER queues_changed AFTER INSERT OR UPDATE OR DELETE ON taskq.queues
+    FOR EACH ROW EXECUTE FUNCTION taskq.queues_changed();
+ALTER TABLE taskq.queues ENABLE ALWAYS TRIGGER queues_changed;
+COMMENT ON TRIGGER queues_changed ON taskq.queues IS 'keeps the reservation that caps a queue in line with its row';
+CREATE TRIGGER queues_truncated AFTER TRUNCATE ON taskq.queues
+    FOR EACH STATEMENT EXECUTE FUNCTION taskq.queues_changed();
+ALTER TABLE taskq.queues ENABLE ALWAYS TRIGGER queues_truncated;
+COMMENT ON TRIGGER queues_truncated ON taskq.queues IS 'lifts all caps';
+
+CREATE FUNCTION taskq.keyed(name text, path jsonpath) RETURNS text
+    LANGUAGE c IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'taskq_keyed';
+COMMENT ON FUNCTION taskq.keyed IS 'for register_actor: this limit or reservation, under the key that the path finds in the payload';
+
+CREATE FUNCTION taskq.register_actor(actor text, queue text DEFAULT 'default', rate_limits text[] DEFAULT '{}',
+    reservations text[] DEFAULT '{}', replace boolean DEFAULT false) RETURNS boolean
+    LANGUAGE c PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'taskq_register_actor';
+COMMENT ON FUNCTION taskq.register_actor IS 'says what the jobs of an actor need: the cap of a queue, rate limits and slots, given by name or with taskq.keyed';
+
+CREATE FUNCTION taskq.drop_actor(actor text) RETURNS void
+    LANGUAGE c PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'taskq_drop_actor';
+COMMENT ON FUNCTION taskq.drop_actor IS 'forgets an actor; its limits and reservations stay';
+
+CREATE FUNCTION taskq.acquire_for_actor(actor text, job_id uuid, worker_id uuid, payload jsonb DEFAULT NULL,
+    ticket boolean DEFAULT false) RETURNS taskq.actor_decision
+    LANGUAGE c PARALLEL UNSAFE COST 1000 AS 'MODULE_PATHNAME', 'taskq_acquire_for_actor';
+COMMENT ON FUNCTION taskq.acquire_for_actor IS 'takes all that a job of this actor needs, or nothing; use SELECT * FROM, as (f()).* takes once per column';
+
+CREATE FUNCTION taskq.release_for_actor(handle jsonb, OUT released integer, OUT lost integer)
+    LANGUAGE c PARALLEL UNSAFE COST 1000 AS 'MODULE_PATHNAME', 'taskq_release_for_actor';
+COMMENT ON FUNCTION taskq.release_for_actor IS 'after the job: gives the slots back and keeps what was spent; answers how many were still held';
+
 -- Rights: nobody has any; grant_usage gives one of three bundles
 
 CREATE FUNCTION taskq.grant_usage(role regrole, bundle text) RETURNS void
@@ -758,4 +873,4 @@ REVOKE ALL ON ALL TABLES IN SCHEMA taskq FROM PUBLIC;
 REVOKE ALL ON ALL SEQUENCES IN SCHEMA taskq FROM PUBLIC;
 REVOKE ALL ON ALL ROUTINES IN SCHEMA taskq FROM PUBLIC;
 REVOKE ALL ON TYPE taskq.rate_limit_decision, taskq.rate_limit_state, taskq.slot_decision, taskq.reservation_state FROM PUBLIC;
-REVOKE ALL ON TYPE taskq.acquire_request, taskq.request_decision, taskq.group_decision FROM PUBLIC;
+REVOKE ALL ON TYPE taskq.acquire_request, taskq.request_decision, taskq.group_decision, taskq.actor_decision FROM PUBLIC;

@@ -110,6 +110,14 @@ Micros interval_micros(const Interval& interval, const char* argument) {
   return micros > ratelimit::kMaxProduct ? ratelimit::kMaxProduct + 1 : static_cast<Micros>(micros);
 }
 
+Micros lease_micros(const Interval& interval) {
+  const Micros lease = interval_micros(interval, "lease");
+  if (lease > 0 && lease <= ratelimit::kMaxProduct) return lease;
+  raise_invalid(lease <= 0 ? "lease must be above 0" : "lease is too long",
+                lease <= 0 ? "The lease is 0." : "The lease is more than 142 years.",
+                "Give how long a holder may be silent, such as interval '1 minute'.");
+}
+
 Micros interval_arg(FunctionCallInfo fcinfo, int position, const char* argument) {
   check_given(fcinfo, position, argument);
   return interval_micros(*PG_GETARG_INTERVAL_P(position), argument);

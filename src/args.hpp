@@ -44,6 +44,9 @@ void check_key_length(std::string_view key);
 ratelimit::Micros interval_arg(FunctionCallInfo fcinfo, int position, const char* argument);
 ratelimit::Micros interval_micros(const Interval& interval, const char* argument);
 
+// The length of a lease: above 0, at most 142 years.
+ratelimit::Micros lease_micros(const Interval& interval);
+
 // The usual (name, cost, key), resolved.
 Call call_args(FunctionCallInfo fcinfo, int name, int cost, int key, CostRule rule);
 

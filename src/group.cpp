@@ -29,8 +29,7 @@ void resolve_slot(GroupRequest& r) {
     raise_invalid("cost of a slot must be 1", psprintf("The cost is %s.", number_text(r.cost)),
                   "A request takes one slot; for several slots make several requests.");
   }
-  r.reservation = needed_reservation(r.name);
-  check_key(r.reservation, r.key);
+  if (look_up_reservation(r.name, r.missing, r.reservation)) check_key(r.reservation, r.key);
 }
 
 void resolve_limit(GroupRequest& r) {
@@ -96,7 +95,7 @@ Group resolved(GroupRequest* requests, int count) {
 
 void look_at(GroupRequest& r) {
   if (is_slot(r)) {
-    r.slot = look_for_slots(r.name, r.key, r.sharing);
+    r.slot = look_for_slots(r.name, r.key, r.sharing, r.missing);
   } else {
     r.answer = preview_bucket(r.call);
   }
@@ -173,8 +172,8 @@ bool take(const Group& g, GroupRequest& r) {
     r.call.patience = ratelimit::smaller(time_left(g), g.undone < most_undone && g.writes > 1 ? undo_after : kNever);
     if (r.first == &r) r.answer = acquire_bucket(r.call);
   } else {
-    r.slot = take_slot(r.name, r.key, r.job, r.worker);
-    r.has_lease = r.slot.allowed;
+    r.slot = take_slot(r.name, r.key, r.job, r.worker, kNever, r.missing);
+    r.has_lease = r.slot.reason == SlotReason::ok;
   }
   return r.first->allowed() && r.allowed();
 }

@@ -30,6 +30,7 @@ struct GroupRequest {
   double cost = 1;
   pg_uuid_t job{};     // all zeros: none
   pg_uuid_t worker{};
+  Missing missing = Missing::raises;  // of a slot
 
   // The outcome, of a rate limit or of a slot. Each may be allowed while the group is not: then nothing was taken.
   Call call{};

@@ -32,8 +32,7 @@ int by_bucket(const void* left, const void* right) {
 }
 
 bool end_lease(const HeldSlot& slot) {
-  if (find_reservation(slot.name) == nullptr) return false;
-  return free_slot(slot.name, slot.key, slot.index, {.has_fence = true, .fence = slot.fence});
+  return free_slot(slot.name, slot.key, slot.index, {.has_fence = true, .fence = slot.fence}, ratelimit::kNever, Missing::allows);
 }
 
 int32 refund_all(const Handle& handle) {

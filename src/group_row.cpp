@@ -111,16 +111,6 @@ HeapTuple decision_row(TupleDesc columns, const GroupRequest& r) {
   return heap_form_tuple(columns, row.values, row.nulls);
 }
 
-Datum decisions_array(Oid array_type, const GroupRequest* requests, int count) {
-  const Oid type = get_element_type(array_type);
-  TupleDesc columns = lookup_rowtype_tupdesc(type, -1);
-  check_columns(columns, decision_columns);
-  auto* elements = static_cast<Datum*>(palloc(sizeof(Datum) * static_cast<Size>(count + 1)));
-  for (int i = 0; i < count; ++i) elements[i] = HeapTupleGetDatum(decision_row(columns, requests[i]));
-  ReleaseTupleDesc(columns);
-  return PointerGetDatum(construct_array(elements, count, type, -1, false, TYPALIGN_DOUBLE));
-}
-
 }  // namespace
 
 GroupRequest checked_request(ResourceKind kind, std::string_view name, std::string_view key, double cost) {
@@ -162,12 +152,22 @@ Datum group_datum(FunctionCallInfo fcinfo, const GroupRequest* requests, int cou
       BoolGetDatum(answer.allowed),
       answer.allowed ? Datum{0} : CStringGetTextDatum(resource_text(*answer.refused_by)),
       has_wait ? IntervalPGetDatum(interval_of(answer.retry_after)) : Datum{0},
-      decisions_array(TupleDescAttr(columns, decisions_column)->atttypid, requests, count),
+      decisions_datum(TupleDescAttr(columns, decisions_column)->atttypid, requests, count),
       answer.allowed ? handle_datum(requests, count) : Datum{0},
       Float8GetDatum(static_cast<double>(answer.retry_after) / 1e6),
       CStringGetTextDatum(answer.allowed ? "ok" : outcome_text(*answer.refused_by))};
   bool nulls[group_columns] = {false, answer.allowed, !has_wait, false, !answer.allowed, !has_wait, false};
   return HeapTupleGetDatum(heap_form_tuple(columns, values, nulls));
+}
+
+Datum decisions_datum(Oid array_type, const GroupRequest* requests, int count) {
+  const Oid type = get_element_type(array_type);
+  TupleDesc columns = lookup_rowtype_tupdesc(type, -1);
+  check_columns(columns, decision_columns);
+  auto* elements = static_cast<Datum*>(palloc(sizeof(Datum) * static_cast<Size>(count + 1)));
+  for (int i = 0; i < count; ++i) elements[i] = HeapTupleGetDatum(decision_row(columns, requests[i]));
+  ReleaseTupleDesc(columns);
+  return PointerGetDatum(construct_array(elements, count, type, -1, false, TYPALIGN_DOUBLE));
 }
 
 const char* resource_text(const GroupRequest& request) {

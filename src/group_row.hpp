@@ -20,6 +20,9 @@ GroupRequest checked_request(ResourceKind kind, std::string_view name, std::stri
 // taskq.group_decision as a value.
 Datum group_datum(FunctionCallInfo fcinfo, const GroupRequest* requests, int count, const GroupAnswer& answer);
 
+// What became of each request, as an array of taskq.request_decision, which is `array_type`.
+Datum decisions_datum(Oid array_type, const GroupRequest* requests, int count);
+
 // "rate_limit:<name>" or "reservation:<name>".
 const char* resource_text(const GroupRequest& request);
 

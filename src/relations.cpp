@@ -20,7 +20,8 @@ bool is_watched_type(Oid relation) {
 bool is_ours(Oid relation) {
   return relation == InvalidOid || relation == known.limits || relation == known.buckets || relation == known.entries ||
          relation == known.buckets_key || relation == known.entries_key || relation == known.reservations ||
-         relation == known.slots || relation == known.slots_key || is_watched_type(relation);
+         relation == known.slots || relation == known.slots_key || relation == known.queues || relation == known.actors ||
+         relation == known.actors_key || relation == known.tickets || is_watched_type(relation);
 }
 
 void forget(Datum, Oid relation) {
@@ -58,6 +59,10 @@ const Relations& relations() {
   known.slots = find("reservation_slots", schema);
   known.slots_key = find("reservation_slots_pkey", schema);
   known.fence_sequence = find("reservation_fence", schema);
+  known.queues = find("queues", schema);
+  known.actors = find("actors", schema);
+  known.actors_key = find("actors_pkey", schema);
+  known.tickets = find("actor_tickets", schema);
   known_is_valid = true;
   return known;
 }

@@ -21,6 +21,10 @@ struct Relations {
   Oid slots = InvalidOid;
   Oid slots_key = InvalidOid;
   Oid fence_sequence = InvalidOid;
+  Oid queues = InvalidOid;
+  Oid actors = InvalidOid;
+  Oid actors_key = InvalidOid;
+  Oid tickets = InvalidOid;
 };
 
 // Looks the tables up, if this has not been done since they last changed. Also takes in what other sessions have committed to

@@ -155,9 +155,11 @@ Interval* lease_interval(Micros lease) {
   return interval;
 }
 
+// Our own have numbers of their own, below 0: they are not dumped but made anew when the table behind them is restored, maybe before others.
 constexpr const char* insertion =
-    "INSERT INTO taskq.reservations (name, slots, lease, lease_us, keyed, changed_at, max_keys) "
-    "VALUES ($1, $2, $3, $4, $5, $6, $7)";
+    "INSERT INTO taskq.reservations (reservation_id, name, slots, lease, lease_us, keyed, changed_at, max_keys) "
+    "VALUES (CASE WHEN starts_with($1, 'taskq:') THEN -nextval('taskq.queue_cap_id') ELSE nextval('taskq.reservation_id') END, "
+    "$1, $2, $3, $4, $5, $6, $7)";
 constexpr const char* change =
     "UPDATE taskq.reservations SET slots = $2, lease = $3, lease_us = $4, keyed = $5, changed_at = $6, max_keys = $7, "
     "version = version + 1 WHERE name = $1";

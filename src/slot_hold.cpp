@@ -61,8 +61,10 @@ void remember_slot(int32 reservation_id, int32 index) {
   released_slot = index;
 }
 
-bool free_slot(std::string_view name, std::string_view key, int32 index, const Holder& holder, ratelimit::Micros patience) {
-  const Reservation reservation = needed_reservation(name);
+bool free_slot(std::string_view name, std::string_view key, int32 index, const Holder& holder, ratelimit::Micros patience,
+               Missing missing) {
+  Reservation reservation;
+  if (!look_up_reservation(name, missing, reservation)) return false;
   const bool freed = change_held(reservation, key, index, holder, patience,
                                  [](OpenTable& slots, const FoundRow& found, const SlotRow& row, TimestampTz) {
                                    return replace_with_free(slots, found, row);
@@ -71,8 +73,10 @@ bool free_slot(std::string_view name, std::string_view key, int32 index, const H
   return freed;
 }
 
-bool extend_slot(std::string_view name, std::string_view key, int32 index, const Holder& holder, TimestampTz& end) {
-  const Reservation reservation = needed_reservation(name);
+bool extend_slot(std::string_view name, std::string_view key, int32 index, const Holder& holder, TimestampTz& end,
+                 Missing missing) {
+  Reservation reservation;
+  if (!look_up_reservation(name, missing, reservation)) return false;
   return change_held(reservation, key, index, holder, ratelimit::kNever, [&](OpenTable& slots, const FoundRow& found, SlotRow row, TimestampTz now) {
     row.renewed_at = now;
     end = row.lease_expires_at = ratelimit::saturating_add(now, reservation.lease);

@@ -1,5 +1,6 @@
 // Looking for free slots without taking them.
 #include "clock.hpp"
+#include "errors.hpp"
 #include "slot_clock.hpp"
 #include "slot_deletion.hpp"
 #include "slot_hint.hpp"
@@ -70,9 +71,18 @@ bool survey_twice(OpenTable& slots, const Reservation& reservation, std::string_
 
 }  // namespace
 
-SlotAnswer look_for_slots(std::string_view name, std::string_view key, int32 count) {
+bool look_up_reservation(std::string_view name, Missing missing, Reservation& reservation) {
+  const Reservation* found = find_reservation(name);
+  if (found == nullptr && missing == Missing::raises) raise_unknown_reservation(name);
+  if (found != nullptr) reservation = *found;
+  return found != nullptr;
+}
+
+SlotAnswer look_for_slots(std::string_view name, std::string_view key, int32 count, Missing missing) {
   SlotAnswer answer{.allowed = true, .reason = SlotReason::ok};
-  Reservation reservation = needed_reservation(name);
+  constexpr SlotAnswer unlimited{.allowed = true, .reason = SlotReason::no_reservation};
+  Reservation reservation;
+  if (!look_up_reservation(name, missing, reservation)) return unlimited;
   OpenTable slots = open_slots(AccessShareLock);
   check_key(reservation, key);
   const bool seen = count == 1 && sees_free_slot(slots, reservation, key);
@@ -83,7 +93,10 @@ SlotAnswer look_for_slots(std::string_view name, std::string_view key, int32 cou
       answer = {.allowed = false, .reason = SlotReason::timed_out, .retry_after = pause_after_timeout};
       break;
     }
-    reservation = needed_reservation(name);  // it may have changed
+    if (!look_up_reservation(name, missing, reservation)) {  // it may have changed
+      answer = unlimited;
+      break;
+    }
     check_key(reservation, key);
   }
   close_table(slots);

@@ -203,9 +203,12 @@ Outcome take_counted(Taking& t) {
 Outcome count_and_take(Taking& t) {
   const int32 reservation_id = t.reservation.reservation_id;
   if (!lock_reservation(reservation_id, ExclusiveLock, t.patience)) return stop(t, SlotReason::timed_out, pause_after_timeout), Outcome::again;
-  t.reservation = needed_reservation(t.reservation.name);
   Outcome outcome = Outcome::again;
-  if (t.reservation.reservation_id == reservation_id && slots_under(t.reservation, t.key) > 0) outcome = take_counted(t);
+  const Reservation* now = find_reservation(t.reservation.name);
+  if (now != nullptr && now->reservation_id == reservation_id) {
+    t.reservation = *now;
+    if (slots_under(t.reservation, t.key) > 0) outcome = take_counted(t);
+  }
   unlock_reservation(reservation_id, ExclusiveLock);
   return outcome;
 }
@@ -239,21 +242,25 @@ const char* slot_reason_text(SlotReason reason) {
     case SlotReason::ok: return "ok";
     case SlotReason::full: return "full";
     case SlotReason::too_many_keys: return "too_many_keys";
+    case SlotReason::no_reservation: return "no_reservation";
     default: return "lock_timeout";
   }
 }
 
 SlotAnswer take_slot(std::string_view name, std::string_view key, const pg_uuid_t& job, const pg_uuid_t& worker,
-                     Micros patience) {
-  Taking t{.slots = {}, .reservation = needed_reservation(name), .key = key, .job = job, .worker = worker,
-           .patience = patience, .answer = {}, .deletion = {}};
+                     Micros patience, Missing missing) {
+  Taking t{.slots = {}, .reservation = {}, .key = key, .job = job, .worker = worker, .patience = patience, .answer = {}, .deletion = {}};
+  relations();
   t.slots = open_slots(RowExclusiveLock);
   for (;;) {
+    if (!look_up_reservation(name, missing, t.reservation)) {  // it may have changed
+      t.answer = {.allowed = true, .reason = SlotReason::no_reservation};
+      break;
+    }
     check_key(t.reservation, key);
     if (one_look(t) != Outcome::again) break;
     CHECK_FOR_INTERRUPTS();
     if (t.stopped) break;
-    t.reservation = needed_reservation(name);  // it may have changed
   }
   close_table(t.slots);
   t.answer.reservation_id = t.reservation.reservation_id;

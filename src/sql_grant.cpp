@@ -13,7 +13,7 @@ constexpr const char* looks =
     "taskq.peek(text, text), taskq.remaining(text, text), taskq.reset_after(text, text), taskq.peek_all(), taskq.version(), "
     "taskq.preview(text, float8, text), taskq.http_headers(taskq.rate_limit_decision), "
     "taskq.peek_reservation(text, text), taskq.peek_reservations(), taskq.request(text, float8, text, uuid, uuid, text), "
-    "taskq.explain_acquire(taskq.acquire_request[]), taskq.peek_stats(), taskq.stats_info()";
+    "taskq.explain_acquire(taskq.acquire_request[]), taskq.peek_stats(), taskq.stats_info(), taskq.keyed(text, jsonpath)";
 
 constexpr const char* takes =
     "taskq.acquire(text, float8, text), taskq.allow(text, float8, text), taskq.acquire_json(text, float8, text), "
@@ -26,7 +26,8 @@ constexpr const char* takes =
     "taskq.acquire_sliding_window(text, bigint, interval, text, float8, text), "
     "taskq.acquire_fixed_window(text, bigint, interval, float8, text), "
     "taskq.acquire_slot(text, uuid, uuid, text), taskq.release_slot(text, integer, uuid, text, bigint), "
-    "taskq.renew_slot(text, integer, uuid, text, bigint), taskq.renew_slots(uuid)";
+    "taskq.renew_slot(text, integer, uuid, text, bigint), taskq.renew_slots(uuid), "
+    "taskq.acquire_for_actor(text, uuid, uuid, jsonb, boolean), taskq.release_for_actor(jsonb)";
 
 constexpr const char* operates =
     "taskq.register_token_bucket(text, float8, float8, float8, interval, boolean, text, boolean, boolean, text, integer), "
@@ -36,7 +37,7 @@ constexpr const char* operates =
     "taskq.drop_rate_limit(text), taskq.reset(text, text), taskq.pause(text, text, timestamptz), taskq.pause(text, timestamptz), "
     "taskq.resume(text, text), taskq.resume(text), taskq.sweep(), taskq.evict_idle(interval), "
     "taskq.register_reservation(text, integer, interval, boolean, boolean, integer), taskq.drop_reservation(text), taskq.sync_slots(text[]), "
-    "taskq.reset_stats(text, text)";
+    "taskq.explain_acquire(taskq.acquire_request[]), taskq.peek_stats(), taskq.stats_info(), taskq.keyed(text, jsonpath)";
 
 void run(const char* statement) {
   const int result = SPI_execute(statement, false, 0);
@@ -65,13 +66,12 @@ SQL_FUNCTION(taskq_grant_usage) {
   SPI_connect();
   run(psprintf("GRANT USAGE ON SCHEMA taskq TO %s", role));
   run(psprintf("GRANT USAGE ON TYPE taskq.rate_limit_decision, taskq.rate_limit_state, taskq.slot_decision, taskq.reservation_state, "
-               "taskq.acquire_request, taskq.request_decision, taskq.group_decision TO %s", role));
+               "taskq.acquire_request, taskq.request_decision, taskq.group_decision, taskq.actor_decision TO %s", role));
   grant(looks, role);
   if (client || is_operator) grant(takes, role);
   if (is_operator) grant(operates, role);
   if (is_operator || monitor) {
-    run(psprintf("GRANT SELECT ON taskq.rate_limits, taskq.rate_limit_status, taskq.reservations, taskq.reservation_status, "
-                 "taskq.rate_limit_stats TO %s", role));
+    "taskq.explain_acquire(taskq.acquire_request[]), taskq.peek_stats(), taskq.stats_info(), taskq.keyed(text, jsonpath)";
   }
   SPI_finish();
   AtEOXact_GUC(true, settings);

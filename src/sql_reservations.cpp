@@ -2,6 +2,7 @@
 #include "args.hpp"
 #include "errors.hpp"
 #include "owner.hpp"
+#include "queue_caps.hpp"
 #include "reservation_define.hpp"
 #include "sql_function.hpp"
 
@@ -22,11 +23,8 @@ int32 slots_arg(FunctionCallInfo fcinfo, int position) {
 }
 
 Micros lease_arg(FunctionCallInfo fcinfo, int position) {
-  const Micros lease = interval_arg(fcinfo, position, "lease");
-  if (lease > 0 && lease <= ratelimit::kMaxProduct) return lease;
-  raise_invalid(lease <= 0 ? "lease must be above 0" : "lease is too long",
-                lease <= 0 ? "The lease is 0." : "The lease is more than 142 years.",
-                "Give how long a holder may be silent, such as interval '1 minute'.");
+  check_given(fcinfo, position, "lease");
+  return lease_micros(*PG_GETARG_INTERVAL_P(position));
 }
 
 // The names of all reservations, as text[]. REQUIRES: as owner.
@@ -79,7 +77,9 @@ SQL_FUNCTION(taskq_register_reservation) {
 
 SQL_FUNCTION(taskq_drop_reservation) {
   check_may_write("drop_reservation");
-  drop_reservation(name_arg(fcinfo, 0));
+  const std::string_view name = name_arg(fcinfo, 0);
+  check_is_no_cap(name);
+  drop_reservation(name);
   PG_RETURN_VOID();
 }
 

@@ -66,7 +66,8 @@ Datum state_datum_of(FunctionCallInfo fcinfo, const SlotCounts& counts, std::str
 void put_renewed(ReturnSetInfo* result, std::string_view name, const WorkersLease& lease, const pg_uuid_t& worker) {
   const Holder holder{.worker = &worker, .has_fence = true, .fence = lease.fence};
   TimestampTz end = lease.lease_expires_at;
-  const bool renewed = extend_slot(name, lease.key, lease.slot_index, holder, end);
+  const bool renewed = extend_slot(name, lease.key, lease.slot_index, holder, end, Missing::allows);
+  if (!renewed && find_reservation(name) == nullptr) return;  // dropped meanwhile: its leases are gone, not lost to others
   Datum values[] = {text_datum(name), text_datum(lease.key), Int32GetDatum(lease.slot_index), Int64GetDatum(lease.fence),
                     BoolGetDatum(renewed), TimestampTzGetDatum(end)};
   bool nulls[6] = {};

@@ -1,4 +1,5 @@
 // sweep and evict_idle: deleting what no decision needs any more. Never waits for a bucket that is in use.
+#include "actor_tickets.hpp"
 #include "args.hpp"
 #include "bucket_ops.hpp"
 #include "clock.hpp"
@@ -161,12 +162,13 @@ SQL_FUNCTION(taskq_sweep) {
   const int64 orphans = static_cast<int64>(delete_orphaned_entries());
   const int64 refunds = static_cast<int64>(delete_refunds(now));
   const int64 versions = static_cast<int64>(delete_versions());
+  const int64 tickets = sweep_tickets(now, most_per_call);
   const int64 slots = sweep_slots(now - idle_before_sweep);  // last: "full" waits until we have committed
   end_as_owner(run);
   remove_stats_of_dropped();
   Datum values[] = {Int64GetDatum(buckets), Int64GetDatum(entries + orphans), Int64GetDatum(refunds), Int64GetDatum(versions),
-                    Int64GetDatum(slots)};
-  bool nulls[5] = {};
+                    Int64GetDatum(slots), Int64GetDatum(tickets)};
+  bool nulls[6] = {};
   return HeapTupleGetDatum(heap_form_tuple(columns, values, nulls));
 }
 
