@@ -2,6 +2,7 @@
 
 #include "actor_tickets.hpp"
 #include "clock.hpp"
+#include "count_decision.hpp"
 #include "errors.hpp"
 #include "group_row.hpp"
 #include "payload_key.hpp"
@@ -54,7 +55,7 @@ ActorRequests requests_of(const Actor& actor, const pg_uuid_t& job, const pg_uui
 }
 
 ActorAnswer acquire_for_actor(const ActorRequests& requests, bool ticket) {
-  ActorAnswer answer{.group = acquire_group(requests.list, requests.count)};
+  ActorAnswer answer{.group = counted(requests.list, requests.count, acquire_group(requests.list, requests.count))};
   if (answer.group.allowed) return answer;
   for (int i = 0; i < requests.count; ++i) {
     if (!requests.list[i].allowed()) answer.retry_after = ratelimit::larger(answer.retry_after, wait_of(requests.list[i]));

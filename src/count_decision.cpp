@@ -38,4 +38,14 @@ void count_slot(int32 reservation_id, SlotReason reason) {
   count({.database = MyDatabaseId, .table = relations_last_seen().reservations, .id = reservation_id}, counter_of(reason));
 }
 
+const GroupAnswer& counted(const GroupRequest* requests, int count, const GroupAnswer& answer) {
+  for (int i = 0; i < count; ++i) {
+    const GroupRequest& r = requests[i];
+    if ((r.allowed() && !answer.allowed) || (r.kind == ResourceKind::reservation && r.slot.reason == SlotReason::no_reservation)) continue;
+    if (r.kind == ResourceKind::rate_limit) counted(r.call, r.answer);
+    else counted(r.reservation, r.slot);
+  }
+  return answer;
+}
+
 }  // namespace taskq::pg

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "bucket_ops.hpp"
+#include "group.hpp"
 #include "slot_ops.hpp"
 #include "stats_table.hpp"
 
@@ -27,5 +28,8 @@ inline const SlotAnswer& counted(const Reservation& reservation, const SlotAnswe
   if (stats_table != nullptr) count_slot(reservation.reservation_id, answer.reason);
   return answer;
 }
+
+// In a refused group nothing was taken: those who refused are counted as denied, the others not at all. A cap that was lifted is not counted.
+const GroupAnswer& counted(const GroupRequest* requests, int count, const GroupAnswer& answer);
 
 }  // namespace taskq::pg

@@ -19,6 +19,8 @@ namespace {
 
 constexpr int32 most_probes = 16;  // of single slots, before all are looked at
 constexpr Micros pause_after_timeout = 1000;
+// Who changes the number of slots may be waiting for the slot that we have given back, while we wait for its lock.
+constexpr Micros patience_with_slot = 100'000;
 constexpr Micros pause_at_cap = 1'000'000;  // no promise: a key has to become free
 
 // The reservation in which this backend last met surplus slots: there it counts at once.
@@ -202,7 +204,8 @@ Outcome take_counted(Taking& t) {
 
 Outcome count_and_take(Taking& t) {
   const int32 reservation_id = t.reservation.reservation_id;
-  if (!lock_reservation(reservation_id, ExclusiveLock, t.patience)) return stop(t, SlotReason::timed_out, pause_after_timeout), Outcome::again;
+  const Micros patience = t.given_back < 0 ? t.patience : ratelimit::smaller(t.patience, patience_with_slot);
+  if (!lock_reservation(reservation_id, ExclusiveLock, patience)) return stop(t, SlotReason::timed_out, pause_after_timeout), Outcome::again;
   Outcome outcome = Outcome::again;
   const Reservation* now = find_reservation(t.reservation.name);
   if (now != nullptr && now->reservation_id == reservation_id) {

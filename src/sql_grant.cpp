@@ -37,7 +37,8 @@ constexpr const char* operates =
     "taskq.drop_rate_limit(text), taskq.reset(text, text), taskq.pause(text, text, timestamptz), taskq.pause(text, timestamptz), "
     "taskq.resume(text, text), taskq.resume(text), taskq.sweep(), taskq.evict_idle(interval), "
     "taskq.register_reservation(text, integer, interval, boolean, boolean, integer), taskq.drop_reservation(text), taskq.sync_slots(text[]), "
-    "taskq.explain_acquire(taskq.acquire_request[]), taskq.peek_stats(), taskq.stats_info(), taskq.keyed(text, jsonpath)";
+    "taskq.set_queue_max_concurrent(text, integer, interval), taskq.register_actor(text, text, text[], text[], boolean), taskq.drop_actor(text), "
+    "taskq.reset_stats(text, text)";
 
 void run(const char* statement) {
   const int result = SPI_execute(statement, false, 0);
@@ -71,7 +72,8 @@ SQL_FUNCTION(taskq_grant_usage) {
   if (client || is_operator) grant(takes, role);
   if (is_operator) grant(operates, role);
   if (is_operator || monitor) {
-    "taskq.explain_acquire(taskq.acquire_request[]), taskq.peek_stats(), taskq.stats_info(), taskq.keyed(text, jsonpath)";
+    run(psprintf("GRANT SELECT ON taskq.rate_limits, taskq.rate_limit_status, taskq.reservations, taskq.reservation_status, "
+                 "taskq.rate_limit_stats, taskq.queues, taskq.actors TO %s", role));
   }
   SPI_finish();
   AtEOXact_GUC(true, settings);

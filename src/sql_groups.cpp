@@ -13,26 +13,10 @@
 
 namespace taskq::pg {
 
-namespace {
-
-// In a refused group nothing was taken: those who refused are counted as denied, the others not at all.
-void count_group(const GivenRequests& given, const GroupAnswer& answer) {
-  for (int i = 0; i < given.count; ++i) {
-    const GroupRequest& r = given.list[i];
-    if (r.allowed() && !answer.allowed) continue;
-    if (r.kind == ResourceKind::rate_limit) counted(r.call, r.answer);
-    else counted(r.reservation, r.slot);
-  }
-}
-
-}  // namespace
-
 SQL_FUNCTION(taskq_acquire_all) {
   check_may_write("acquire_all");
   const GivenRequests given = requests_arg(fcinfo, 0);
-  const GroupAnswer answer = acquire_group(given.list, given.count);
-  count_group(given, answer);
-  return group_datum(fcinfo, given.list, given.count, answer);
+  return group_datum(fcinfo, given.list, given.count, counted(given.list, given.count, acquire_group(given.list, given.count)));
 }
 
 SQL_FUNCTION(taskq_release_all) {

@@ -27,10 +27,10 @@ SELECT is(100 - taskq.remaining('b069 e'), 3::float8, 'B069 deciding first in a 
 
 -- Declared properties.
 CREATE VIEW helpers.functions AS SELECT p.oid::regprocedure::text AS name, p.* FROM pg_proc AS p WHERE pronamespace = 'taskq'::regnamespace AND prokind = 'f';
-SELECT is((SELECT string_agg(proname, ' ' ORDER BY proname) FROM functions WHERE proparallel <> 'u' ), 'decision_counts explain_acquire http_headers peek peek_all peek_if_there peek_reservation peek_reservation_if_there peek_reservations peek_stats preview remaining request reset_after stats_info version',
+SELECT is((SELECT string_agg(proname, ' ' ORDER BY proname) FROM functions WHERE proparallel <> 'u' ), 'decision_counts explain_acquire http_headers keyed peek peek_all peek_if_there peek_reservation peek_reservation_if_there peek_reservations peek_stats preview remaining request reset_after stats_info version',
           'B070 only what looks is not PARALLEL UNSAFE');
-SELECT is((SELECT string_agg(proname, ' ' ORDER BY proname) FROM functions WHERE proparallel = 's'), 'request version', 'B070 only version and request are PARALLEL SAFE');
-SELECT is((SELECT string_agg(proname, ' ' ORDER BY proname) FROM functions WHERE provolatile <> 'v'), 'http_headers request version', 'B070 all that reads a limit is VOLATILE');
+SELECT is((SELECT string_agg(proname, ' ' ORDER BY proname) FROM functions WHERE proparallel = 's'), 'keyed request version', 'B070 only version, request and keyed are PARALLEL SAFE');
+SELECT is((SELECT string_agg(proname, ' ' ORDER BY proname) FROM functions WHERE provolatile <> 'v'), 'http_headers keyed request version', 'B070 all that reads a limit is VOLATILE');
 SELECT is((SELECT count(*) FROM functions WHERE proisstrict), 0::bigint, 'B070 none is STRICT: a NULL is an error, not an answer');
 SELECT throws_ok($$SELECT taskq.acquire(NULL)$$, '22004', 'argument "name" must not be null', 'B070 NULL as name');
 SELECT throws_ok($$SELECT taskq.allow('b070', key => NULL)$$, '22004', 'argument "key" must not be null', 'B070 NULL as key');

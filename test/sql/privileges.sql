@@ -3,7 +3,7 @@ SET timezone = 'UTC'; SET datestyle = 'ISO, MDY'; SET intervalstyle = 'postgres'
 SET client_min_messages = warning;
 SET taskq_ratelimit.test_clock = '1700000000';
 CREATE ROLE regress_taskq_nobody; CREATE ROLE regress_taskq_client; CREATE ROLE regress_taskq_operator; CREATE ROLE regress_taskq_monitor; CREATE ROLE "regress_taskq odd ""name""";
-SELECT taskq.register_token_bucket('tb', 50, 1), taskq.register_sliding_window('log', 50, '1 min'), taskq.register_token_bucket('keyed', 50, 1, keyed => true), taskq.allow('keyed', 1, 'k'), taskq.register_reservation('slots', 1, '1 min');
+SELECT taskq.register_token_bucket('tb', 50, 1), taskq.register_sliding_window('log', 50, '1 min'), taskq.register_token_bucket('keyed', 50, 1, keyed => true), taskq.allow('keyed', 1, 'k'), taskq.register_reservation('slots', 1, '1 min'), taskq.register_actor('act', 'q', '{tb}'), taskq.register_token_bucket('dry', 1, 0), taskq.allow('dry'), taskq.register_actor('dry', NULL, '{dry}'), taskq.set_queue_max_concurrent('q', 1);
 
 -- Nothing of the extension is open to everybody: no function, table, sequence, type, not even the schema.
 SELECT count(*) FROM pg_proc WHERE pronamespace = 'taskq'::regnamespace AND (proacl IS NULL OR EXISTS (SELECT FROM aclexplode(proacl) WHERE grantee = 0));
@@ -58,7 +58,10 @@ BEGIN
         'SELECT taskq.reset_after(''tb'')', 'SELECT count(*) FROM taskq.peek_all()', 'SELECT taskq.version() IS NOT NULL', 'SELECT taskq.http_headers(d) ->> ''RateLimit-Limit'' FROM taskq.preview(''tb'') AS d',
         'SELECT allowed FROM taskq.acquire_slot(''slots'', NULL, ''aaaaaaaa-0000-4000-8000-000000000000'')', 'SELECT taskq.renew_slot(''slots'', 0, ''aaaaaaaa-0000-4000-8000-000000000000'') IS NOT NULL',
         'SELECT count(*) FROM taskq.renew_slots(''aaaaaaaa-0000-4000-8000-000000000000'')', 'SELECT held FROM taskq.peek_reservation(''slots'')', 'SELECT count(*) FROM taskq.peek_reservations()', 'SELECT count(*) > 0 FROM taskq.peek_stats()', 'SELECT entries FROM taskq.stats_info()',
-        'SELECT taskq.release_slot(''slots'', 0, ''aaaaaaaa-0000-4000-8000-000000000000'')'] LOOP
+        'SELECT taskq.release_slot(''slots'', 0, ''aaaaaaaa-0000-4000-8000-000000000000'')',
+        'SELECT r.released FROM taskq.acquire_for_actor(''act'', NULL, NULL) AS a, taskq.release_for_actor(a.handle) AS r',
+        'SELECT ticket_at IS NOT NULL FROM taskq.acquire_for_actor(''dry'', NULL, NULL, ticket => true)',
+        'SELECT length(taskq.keyed(''keyed'', ''$.k''))'] LOOP
         BEGIN
             EXECUTE call INTO result;
         EXCEPTION WHEN OTHERS THEN
@@ -77,7 +80,10 @@ BEGIN
         'SELECT taskq.drop_rate_limit(''new fw'')', 'SELECT count(*) > 0 FROM taskq.rate_limits', 'SELECT count(*) > 0 FROM taskq.rate_limit_status',
         'SELECT taskq.register_reservation(''new slots'', 2, ''1 min'')', 'SELECT taskq.register_reservation(''new slots'', 1, ''1 min'', replace => true)', 'SELECT deleted FROM taskq.sync_slots()',
         'SELECT taskq.drop_reservation(''new slots'')', 'SELECT count(*) > 0 FROM taskq.reservations', 'SELECT count(*) > 0 FROM taskq.reservation_status',
-        'SELECT count(*) > 0 FROM taskq.rate_limit_stats', 'SELECT taskq.reset_stats()'] LOOP
+        'SELECT count(*) > 0 FROM taskq.rate_limit_stats', 'SELECT taskq.reset_stats()',
+        'SELECT taskq.set_queue_max_concurrent(''new queue'', 2)', 'SELECT max_concurrent FROM taskq.queues WHERE name = ''new queue''',
+        'SELECT taskq.set_queue_max_concurrent(''new queue'', NULL)', 'SELECT taskq.register_actor(''new actor'')',
+        'SELECT queue FROM taskq.actors WHERE actor = ''new actor''', 'SELECT taskq.drop_actor(''new actor'')'] LOOP
         BEGIN
             EXECUTE call INTO result;
         EXCEPTION WHEN OTHERS THEN
@@ -102,6 +108,9 @@ INSERT INTO taskq.rate_limits (name) VALUES ('x');
 TRUNCATE taskq.rate_limit_window_entries;
 SELECT * FROM taskq.reservation_slots;
 SELECT * FROM taskq.reservation_status;
+SELECT * FROM taskq.actors;
+UPDATE taskq.queues SET max_concurrent = 100;
+SELECT * FROM taskq.actor_tickets;
 SELECT nextval('taskq.reservation_fence');
 SELECT nextval('taskq.rate_limit_id');
 
@@ -160,6 +169,9 @@ CREATE TEMPORARY TABLE rate_limit_window_entries (name int);
 CREATE TEMPORARY TABLE rate_limit_refunds (name int);
 CREATE TEMPORARY TABLE reservations (name int);
 CREATE TEMPORARY TABLE reservation_slots (name int);
+CREATE TEMPORARY TABLE queues (name int);
+CREATE TEMPORARY TABLE actors (name int);
+CREATE TEMPORARY TABLE actor_tickets (name int);
 CREATE TEMPORARY TABLE pg_class (name int);
 CREATE TEMPORARY TABLE pg_proc (name int);
 SET search_path = evil, pg_temp, taskq, pg_catalog;
@@ -187,4 +199,5 @@ DROP SCHEMA evil CASCADE;
 DROP OWNED BY regress_taskq_nobody, regress_taskq_client, regress_taskq_operator, regress_taskq_monitor, "regress_taskq odd ""name""";
 DROP ROLE regress_taskq_nobody, regress_taskq_client, regress_taskq_operator, regress_taskq_monitor, "regress_taskq odd ""name""";
 SELECT count(*) > 0 AS dropped FROM (SELECT taskq.drop_rate_limit(name)::text FROM taskq.rate_limits) AS s;
-SELECT taskq.drop_reservation('slots');
+SELECT taskq.drop_reservation('slots'), taskq.drop_actor('act'), taskq.drop_actor('dry');
+DELETE FROM taskq.queues;
