@@ -12,7 +12,7 @@ SELECT allowed, refused_by, retry_after, handle FROM pg_temp.start('mail');
 -- A cap is a reservation of a reserved name, which nobody else can register or drop.
 SELECT taskq.set_queue_max_concurrent('external-api', 2), taskq.set_queue_max_concurrent('external-api', 2) AS again;
 SELECT name, max_concurrent, lease, updated_at FROM taskq.queues;
-SELECT reservation_id, name, slots, lease FROM taskq.reservations;
+SELECT name, slots, lease FROM taskq.reservations;
 SELECT * FROM taskq.peek_reservation('taskq:global:queue:external-api');
 SELECT taskq.register_reservation('taskq:global:queue:external-api', 5, '1 minute', replace => true);
 SELECT taskq.drop_reservation('taskq:global:queue:external-api');
