@@ -22,7 +22,8 @@ void check_exists(const Actor& actor, const ActorResource& resource) {
   const bool is_slot = resource.kind == ResourceKind::reservation;
   if (is_slot ? find_reservation(resource.name) != nullptr : find_definition(resource.name) != nullptr) return;
   ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT),
-                  errmsg("%s \"%s\" of actor \"%s\" does not exist", is_slot ? "reservation" : "rate limit", shown(resource.name), shown(actor.name)),
+                  errmsg("%s \"%s\" of actor \"%s\" does not exist", is_slot ? "reservation" : "rate limit", shown(resource.name),
+                         shown(actor.name)),
                   errdetail("It was dropped after the actor had been registered."),
                   errhint("Register it again, or the actor without it, with replace => true.")));
 }

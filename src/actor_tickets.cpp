@@ -55,8 +55,9 @@ Micros pace_of(const GroupRequest& r) {
   if (is_slot(r)) return rounded_up(static_cast<Wide>(r.reservation.lease) * static_cast<Wide>(r.sharing), r.reservation.slots);
   const Limit& limit = r.call.definition.limit;
   if (limit.never_refills()) return default_backoff;
-  if (limit.algorithm() == ratelimit::Algorithm::meter) return rounded_up(static_cast<Wide>(r.call.cost) * static_cast<Wide>(limit.d), limit.n);
-  return rounded_up(static_cast<Wide>(limit.window) * static_cast<Wide>(r.call.cost), limit.capacity);
+  const auto cost = static_cast<Wide>(r.call.cost);
+  if (limit.algorithm() == ratelimit::Algorithm::meter) return rounded_up(cost * static_cast<Wide>(limit.d), limit.n);
+  return rounded_up(cost * static_cast<Wide>(limit.window), limit.capacity);
 }
 
 TimestampTz natural_instant(const GroupRequest& r) {

@@ -41,8 +41,9 @@ void read(Actor& actor, const TableRow& row) {
     const std::string_view queue = row.string(c_queue);
     actor.queue = {pnstrdup(queue.data(), queue.size()), queue.size()};
   }
-  const Elements reservations = elements_of(row, c_reservations, TEXTOID), reservation_keys = elements_of(row, c_reservation_keys, JSONPATHOID);
-  const Elements limits = elements_of(row, c_rate_limits, TEXTOID), limit_keys = elements_of(row, c_rate_limit_keys, JSONPATHOID);
+  const Elements reservations = elements_of(row, c_reservations, TEXTOID), limits = elements_of(row, c_rate_limits, TEXTOID);
+  const Elements reservation_keys = elements_of(row, c_reservation_keys, JSONPATHOID);
+  const Elements limit_keys = elements_of(row, c_rate_limit_keys, JSONPATHOID);
   actor.resources = static_cast<ActorResource*>(palloc(sizeof(ActorResource) * static_cast<Size>(reservations.count + limits.count + 1)));
   append(actor, ResourceKind::reservation, reservations, reservation_keys);
   actor.reservations = actor.count;

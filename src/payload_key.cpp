@@ -14,8 +14,8 @@ struct Source {
   const ActorResource& resource;
 
   const char* text() const {
-    return psprintf("%s \"%s\" of actor \"%s\" takes its key from %s", resource.kind == ResourceKind::reservation ? "Reservation" : "Rate limit",
-                    shown(resource.name), shown(actor.name), path_text(resource));
+    const char* kind = resource.kind == ResourceKind::reservation ? "Reservation" : "Rate limit";
+    return psprintf("%s \"%s\" of actor \"%s\" takes its key from %s", kind, shown(resource.name), shown(actor.name), path_text(resource));
   }
 };
 
@@ -31,7 +31,8 @@ struct Source {
 
 const Jsonb* find_all(const ActorResource& resource, const Jsonb* payload) {
   const Datum no_variables = DirectFunctionCall1(jsonb_in, CStringGetDatum("{}"));
-  return DatumGetJsonbP(DirectFunctionCall4(jsonb_path_query_array, PointerGetDatum(payload), resource.key_path, no_variables, BoolGetDatum(false)));
+  const Datum silent = BoolGetDatum(false);
+  return DatumGetJsonbP(DirectFunctionCall4(jsonb_path_query_array, PointerGetDatum(payload), resource.key_path, no_variables, silent));
 }
 
 const char* json_text(const Jsonb* found) {
