@@ -1,0 +1,32 @@
+// Limits in the memory of this process: the default. State is lost when the backend goes, and not shared with other processes (a forked
+// child has a copy of its own). Thread-safety: all functions, any thread.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "taskq/backend.hpp"
+
+namespace taskq {
+
+class MemoryBackend final : public Backend {
+ public:
+  explicit MemoryBackend(std::shared_ptr<const Clock> clock = default_clock());
+  ~MemoryBackend() override;
+
+  Store store() const noexcept override { return Store::memory; }
+  const Clock& clock() const noexcept override { return *clock_; }
+  Answer run(const Request& request) override;
+  SlotAnswer run_slot(const SlotRequest& request) override;
+  std::shared_ptr<detail::MemoryBucket> direct(const std::shared_ptr<const LimitDefinition>& limit) override;
+
+ private:
+  struct Limits;
+
+  std::shared_ptr<const Clock> clock_;
+  std::unique_ptr<Limits> limits_;
+};
+
+}  // namespace taskq
