@@ -6,6 +6,7 @@
 //   ├── ReservationUnavailable   acquire_for_actor or ConcurrencyReservation::acquire was denied; come back after retry_after
 //   ├── PayloadValidationError   a payload does not describe what a keyed reference needs; trying again does not help
 //   ├── BackendError             the store answered with an error, or not understandably
+//   ├── ConnectionError          the store cannot be reached, or hung up; then it is not known whether the call took effect
 //   └── Timeout                  the store did not answer in time: whether the call took effect is not known
 #pragma once
 
@@ -38,6 +39,11 @@ class PayloadValidationError : public Error {
 class BackendError : public Error {
  public:
   using Error::Error;
+};
+
+class ConnectionError : public BackendError {
+ public:
+  using BackendError::BackendError;
 };
 
 class Timeout : public BackendError {

@@ -22,6 +22,8 @@ class Bucket {
   Answer run(const LimitDefinition& definition, const Request& request, Micros now);
 
   bool is_paused(Micros now) const noexcept { return paused_until_ > now; }
+  Micros paused_until() const noexcept { return paused_until_; }
+  void pause(Micros until) noexcept { paused_until_ = until; }
 
   // Forgetting it would change nothing: full, not paused.
   bool is_fresh(const ratelimit::Limit& limit, Micros now) const;
