@@ -20,6 +20,7 @@ local function take(i)
     at, start, used, previous, tail, newest = log_advance(stored, entries, now, y)
     code, retry_after, delay, at, start, used, previous, tail, newest = log_take(entries, x, y, cost, at, start, used, previous, tail, newest)
   end
+  if code == 0 and at > now then retry_after = retry_after + (at - now) end  -- for_caller of decision.hpp
   local until_when = -never
   if stored and #stored > 48 then until_when = unpack_from('<d', stored, 49) end
   if until_when > at then
@@ -35,7 +36,6 @@ local function take(i)
   local stepped = stored and unpack_from('<d', stored) > at
   codes[i] = code
   if code == 0 then allowed = false end
-  if code == 0 and at > now then retry_after = retry_after + (at - now) end  -- for_caller of decision.hpp
   answers[i] = pack('<dddddddddd', code, retry_after, delay, at, start, used, previous, tail, newest, until_when)
   if code == 0 and not stepped then return end
   writes[i] = function()

@@ -79,7 +79,7 @@ Answer Bucket::judge(const LimitDefinition& definition, const Request& request, 
   const Limit& limit = definition.limit;
   const Outcome o = outcome(limit, now, request.cost, request.op == Op::reserve ? request.max_wait : 0);
   Answer answer = answer_of(o.decision);
-  const bool paused = is_paused(now);
+  const bool paused = is_paused(o.decision.decided_at);
   if (paused) {
     answer.decision = described(limit, now);
     answer.decision.allowed = false;
@@ -105,7 +105,7 @@ Answer Bucket::peek(const Limit& limit, std::int64_t cost, Micros now) const {
   answer.decision.allowed = asked.allowed;
   answer.decision.retry_after = asked.retry_after;
   answer.reason = asked.allowed ? Reason::ok : Reason::limited;
-  if (!is_paused(now)) return answer;
+  if (!is_paused(answer.decision.decided_at)) return answer;
   answer.paused_until = paused_until_;
   answer.reason = Reason::paused;
   answer.decision.allowed = false;

@@ -141,7 +141,7 @@ Micros scale_of(const Limit& limit) {
   return limit.n == 0 ? 1'000'000 : larger(1, limit.capacity * limit.d / limit.n);
 }
 
-Micros next_time(Engine& random, const Limit& limit, Micros now) {
+Micros any_time_after(Engine& random, const Limit& limit, Micros now) {
   switch (between(random, 0, 19)) {
     case 0: return now - 1'000'000 - spread(random, 10'000'000'000);                      // set back
     case 1: return larger(0, now - between(random, 1, 1'000'000));                        // jitter
@@ -150,6 +150,9 @@ Micros next_time(Engine& random, const Limit& limit, Micros now) {
     default: return now + between(random, 0, larger(1, scale_of(limit) / between(random, 1, 20)));
   }
 }
+
+// Below 2^52, as real times are.
+Micros next_time(Engine& random, const Limit& limit, Micros now) { return larger(0, smaller(any_time_after(random, limit, now), kMaxProduct)); }
 
 struct Model {
   Limit limit;
