@@ -2,6 +2,7 @@
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -69,6 +70,7 @@ TEST_CASE("every operation answers on Redis what it answers in memory") {
     detail::Bucket bucket(limit.limit, clock->now());
     bool used = false;
     std::vector<Past> past;
+    std::set<std::pair<Micros, std::int64_t>> done;
     for (int step = 0; step < 60; ++step) {
       const int way = static_cast<int>(random.between(0, 19));
       clock->advance(Duration{way == 0 ? -random.spread(1'000'001, 100'000'000) : way < 5 ? 0 : random.spread(1, 3'000'000)});
@@ -86,6 +88,8 @@ TEST_CASE("every operation answers on Redis what it answers in memory") {
         request.id = p.on_redis;
         twin.id = p.in_memory;
         past.erase(past.begin() + which);
+        // Two decisions that look alike are one to a refund; for how long that is known differs.
+        if (!done.emplace(p.taken.decided_at, p.taken.remaining).second) continue;
         if (request.op == Op::settle) request.cost = twin.cost = random.between(0, 2 * p.taken.cost);
       }
       INFO("round " << round << " step " << step << " kind " << static_cast<int>(limit.limit.kind) << " op " << static_cast<int>(request.op) << " cost " << request.cost << " now " << clock->now());
