@@ -19,7 +19,11 @@ const Clock& Backend::clock() const noexcept {
   return *clock;
 }
 
-std::shared_ptr<detail::MemoryBucket> Backend::direct(const std::shared_ptr<const LimitDefinition>&) { return nullptr; }
+std::shared_ptr<detail::MemoryBucket> Backend::direct(const LimitDefinition&) { return nullptr; }
+
+std::shared_ptr<detail::KeyTable> Backend::direct_keys(const LimitDefinition&, std::size_t) { return nullptr; }
+
+bool Backend::forget_slots(const ReservationDefinition&, std::string_view) { return true; }
 
 std::vector<Answer> Backend::run_many(std::span<const Request> requests) {
   std::vector<Answer> answers;

@@ -28,6 +28,12 @@ inline Request giving_back(const LimitDefinition& limit, const Answer& answer, s
   return {.op = Op::give_back, .limit = &limit, .cost = 0, .taken = taken_by(answer, cost), .id = answer.id};
 }
 
+// A time that somebody is ready to wait. Throws InvalidArgument if it is negative.
+Micros checked_wait(const LimitDefinition& limit, Duration wait);
+
+// Throws InvalidArgument unless there is a queue of time.
+void check_reservable(const LimitDefinition& limit);
+
 // How long to sleep before the next attempt; kNever: do not try again.
 inline Micros nap(const Answer& answer, Micros left) noexcept {
   const Micros retry = answer.decision.retry_after;
