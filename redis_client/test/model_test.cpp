@@ -11,6 +11,7 @@
 namespace taskq::test {
 
 namespace core = ratelimit::test;
+using namespace std::chrono_literals;
 
 namespace {
 
@@ -20,6 +21,11 @@ struct Call {
   std::int64_t cost;
   std::size_t which;  // of the decisions so far
 };
+
+void showValue(const Call& call, std::ostream& out) {
+  constexpr const char* names[] = {"acquire", "preview", "peek", "reserve", "charge", "refund", "give_back", "settle", "reset", "pause"};
+  out << names[static_cast<int>(call.op)] << " " << call.cost << " after " << call.later << " us (" << call.which % 100 << ")";
+}
 
 LimitDefinition definition_of(const ratelimit::Limit& limit) {
   const double grains = static_cast<double>(limit.d) * static_cast<double>(ratelimit::power_of_ten(limit.scale));
@@ -41,6 +47,9 @@ rc::Gen<std::vector<Call>> calls(const ratelimit::Limit& limit, Micros window) {
   return rc::gen::container<std::vector<Call>>(
       rc::gen::construct<Call>(ops, steps_in_time(window), rc::gen::inRange<std::int64_t>(1, limit.capacity + 1), rc::gen::arbitrary<std::size_t>()));
 }
+
+// After something was given back: else a later decision may look like an earlier one, and what looks alike is given back once.
+void go_past(FakeClock& clock, Micros at) { clock.set(TimePoint{Duration{ratelimit::larger(clock.now(), at) + 1}}); }
 
 // What one bucket did, through `run`, compared with the core's.
 template <class Run>
@@ -64,6 +73,7 @@ void replay(const ratelimit::Limit& limit, const std::vector<Call>& script, Fake
       model.give_back(stepped ? now : ratelimit::larger(now, taken[i].second.taken.decided_at + 1), taken[i].second);
       taken.erase(taken.begin() + static_cast<std::ptrdiff_t>(i));
       costs.erase(costs.begin() + static_cast<std::ptrdiff_t>(i));
+      go_past(clock, model.state().at);
       continue;
     }
     const Answer ours = run(request);
@@ -73,8 +83,16 @@ void replay(const ratelimit::Limit& limit, const std::vector<Call>& script, Fake
       case Op::preview: theirs = model.preview(now, cost); break;
       case Op::peek: theirs = model.peek(now); break;
       case Op::charge: theirs = model.charge(now, cost); break;
-      case Op::refund: model.refund(now, cost); continue;
-      default: model = core::Bucket(limit, now); taken.clear(); costs.clear(); continue;
+      case Op::refund:
+        model.refund(now, cost);
+        go_past(clock, model.state().at);
+        continue;
+      default:
+        model = core::Bucket(limit, now);
+        taken.clear();
+        costs.clear();
+        go_past(clock, model.state().at);
+        continue;
     }
     const ratelimit::Decision& d = ours.decision;
     RC_ASSERT(d.decided_at == theirs.taken.decided_at);
