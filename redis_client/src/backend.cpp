@@ -32,6 +32,21 @@ std::vector<Answer> Backend::run_many(std::span<const Request> requests) {
   return answers;
 }
 
+namespace detail {
+
+Micros wait_for(Backend& backend, const GroupItem& item) {
+  if (item.slot != nullptr) {
+    SlotRequest look = *item.slot;
+    look.op = SlotOp::peek;
+    return backend.run_slot(look).retry_after;
+  }
+  Request look = *item.limit;
+  look.op = Op::preview;
+  return backend.run(look).decision.retry_after;
+}
+
+}  // namespace detail
+
 namespace {
 
 // What has been taken of a group so far. Gives it back in reverse order, whatever ends the walk, unless it was kept.
@@ -93,17 +108,6 @@ class Taking {
   std::vector<Undo> undo_;
 };
 
-Micros wait_for(Backend& backend, const GroupItem& item) {
-  if (item.slot != nullptr) {
-    SlotRequest look = *item.slot;
-    look.op = SlotOp::peek;
-    return backend.run_slot(look).retry_after;
-  }
-  Request look = *item.limit;
-  look.op = Op::preview;
-  return backend.run(look).decision.retry_after;
-}
-
 Micros last_wait(const GroupItem& item, const GroupAnswer& group) {
   return item.slot != nullptr ? group.slots.back().retry_after : group.limits.back().decision.retry_after;
 }
@@ -118,7 +122,7 @@ GroupAnswer Backend::acquire_all(std::span<const GroupItem> items) {
     group.refused_by = static_cast<int>(i);
     group.retry_after = last_wait(items[i], group);
     for (const GroupItem& later : items.subspan(i + 1)) {
-      group.retry_after = ratelimit::larger(group.retry_after, wait_for(*this, later));
+      group.retry_after = ratelimit::larger(group.retry_after, detail::wait_for(*this, later));
     }
     return group;
   }

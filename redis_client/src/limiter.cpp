@@ -32,7 +32,7 @@ Answer Limiter::run(const Request& request) const { return bucket_ ? bucket_->ru
 
 Decision Limiter::acquire(double cost) {
   const std::int64_t units = cost == 1 && definition_->one > 0 ? definition_->one : cost_units(*definition_, cost);
-  if (bucket_) return {*definition_, bucket_->acquire(units), units};
+  if (bucket_) return {*definition_, units, [&] { return bucket_->acquire(units); }};
   return {*definition_, backend_->run({.op = Op::acquire, .limit = definition_.get(), .cost = units}), units};
 }
 

@@ -23,7 +23,7 @@ Request LimiterManager::asking(Op op, std::string_view key, double cost, bool bo
 Decision LimiterManager::acquire(std::string_view key, double cost) {
   if (keys_) {
     const std::int64_t units = cost == 1 && definition_->one > 0 ? definition_->one : cost_units(*definition_, cost);
-    return {*definition_, keys_->acquire(key, units), units};
+    return {*definition_, units, [&] { return keys_->acquire(key, units); }};
   }
   const Request request = asking(Op::acquire, key, cost);
   return {*definition_, run(request), request.cost};

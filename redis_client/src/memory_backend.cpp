@@ -7,6 +7,7 @@
 #include "taskq/detail/key_table.hpp"
 #include "taskq/detail/memory_bucket.hpp"
 #include "taskq/detail/slot_pool.hpp"
+#include "taskq/detail/wait.hpp"
 #include "taskq/errors.hpp"
 
 namespace taskq {
@@ -65,6 +66,17 @@ SlotAnswer MemoryBackend::run_slot(const SlotRequest& request) {
   const std::lock_guard lock(slots_->mutex);
   detail::SlotPool& pool = slots_->pools[{request.reservation->name, std::string(request.key)}];
   return pool.run(request, clock_->now(), slots_->fence);
+}
+
+// Looks before it takes, so that a refusal writes nothing. What others take in between is found by taking.
+GroupAnswer MemoryBackend::acquire_all(std::span<const GroupItem> items) {
+  GroupAnswer refusal;
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    const Micros wait = detail::wait_for(*this, items[i]);
+    if (wait > 0 && refusal.refused_by < 0) refusal.refused_by = static_cast<int>(i);
+    refusal.retry_after = ratelimit::larger(refusal.retry_after, wait);
+  }
+  return refusal.refused_by < 0 ? Backend::acquire_all(items) : refusal;
 }
 
 bool MemoryBackend::forget_slots(const ReservationDefinition& reservation, std::string_view key) {

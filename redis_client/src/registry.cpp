@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <mutex>
-#include <unordered_map>
 #include <utility>
 
-#include "taskq/detail/wait.hpp"
+#include "taskq/detail/acquired.hpp"
+#include "taskq/detail/keys_in_use.hpp"
 #include "taskq/errors.hpp"
 #include "taskq/limiter_manager.hpp"
 #include "taskq/memory_backend.hpp"
@@ -13,60 +13,6 @@
 namespace taskq {
 
 namespace {
-
-constexpr Micros kEvictAtMostEvery = 30 * ratelimit::kMicrosPerSecond;
-
-// Never the same for two pairs: a name has no control characters.
-std::string pair_name(std::string_view name, std::string_view key) {
-  std::string joined(name);
-  joined += '\x1f';
-  joined += key;
-  return joined;
-}
-
-// When keys were last acquired, and how many there may be. Not thread-safe.
-class KeysInUse {
- public:
-  struct Key {
-    std::string base;
-    std::string key;
-    Micros used_at = 0;
-    std::shared_ptr<Backend> backend;
-  };
-
-  std::size_t size() const noexcept { return keys_.size(); }
-  void clear() { keys_.clear(); }
-
-  // `forget(key)` is asked whether a key may go.
-  template <class Forget>
-  std::size_t evict(Micros now, Micros idle, Forget&& forget) {
-    return std::erase_if(keys_, [&](const auto& entry) { return now - entry.second.used_at >= idle && forget(entry.second); });
-  }
-
-  // False if the table is full, also after looking for idle keys, which is done at most every 30 s.
-  template <class Forget>
-  bool use(Key key, std::size_t most, Micros now, Micros idle, Forget&& forget) {
-    const std::string name = pair_name(key.base, key.key);
-    if (const auto known = keys_.find(name); known != keys_.end()) {
-      known->second.used_at = now;
-      return true;
-    }
-    if (keys_.size() >= most && (!evicted_ || now - evicted_at_ >= kEvictAtMostEvery)) {
-      evicted_ = true;
-      evicted_at_ = now;
-      evict(now, idle, forget);
-    }
-    if (keys_.size() >= most) return false;
-    key.used_at = now;
-    keys_.emplace(name, std::move(key));
-    return true;
-  }
-
- private:
-  std::unordered_map<std::string, Key> keys_;
-  Micros evicted_at_ = 0;
-  bool evicted_ = false;
-};
 
 Duration backoff(Micros retry_after) noexcept {
   return retry_after == ratelimit::kNever ? kDefaultReservationBackoff : Duration{retry_after};
@@ -88,86 +34,6 @@ void check_derived_key(std::string_view key) {
 
 }  // namespace detail
 
-// One thing that was acquired, or is to be.
-struct AcquiredResources::Held {
-  std::shared_ptr<Backend> backend;
-  std::shared_ptr<const LimitDefinition> limit;              // one of the two
-  std::shared_ptr<const ReservationDefinition> reservation;
-  std::string key;
-  Answer answer;
-  SlotAnswer slot;
-
-  const std::string& name() const noexcept { return limit ? limit->name : reservation->name; }
-
-  Request request() const noexcept { return {.op = Op::acquire, .limit = limit.get(), .key = key, .cost = limit->one}; }
-
-  SlotRequest slot_request(std::string_view job_id, std::string_view worker_id) const noexcept {
-    return {.op = SlotOp::acquire, .reservation = reservation.get(), .key = key, .job_id = job_id, .worker_id = worker_id};
-  }
-
-  void give_back(bool cost) const {
-    if (reservation) {
-      backend->run_slot({.op = SlotOp::release, .reservation = reservation.get(), .key = key, .slot_index = slot.slot_index, .fence = slot.fence});
-    } else if (cost && answer.reason == Reason::ok) {
-      Request request = detail::giving_back(*limit, answer, limit->one);
-      request.key = key;
-      backend->run(request);
-    }
-  }
-};
-
-AcquiredResources::AcquiredResources() noexcept = default;
-AcquiredResources::AcquiredResources(std::vector<Held> held) noexcept : held_(std::move(held)) {}
-AcquiredResources::AcquiredResources(AcquiredResources&&) noexcept = default;
-
-AcquiredResources& AcquiredResources::operator=(AcquiredResources&& other) noexcept {
-  if (this != &other) {
-    give_back(false, true);
-    held_ = std::move(other.held_);
-    other.held_.clear();
-  }
-  return *this;
-}
-
-AcquiredResources::~AcquiredResources() { give_back(false, true); }
-
-std::size_t AcquiredResources::size() const noexcept { return held_.size(); }
-
-void AcquiredResources::append(std::span<const Held> held) { held_.insert(held_.end(), held.begin(), held.end()); }
-
-void AcquiredResources::release() { give_back(false, false); }
-void AcquiredResources::roll_back() { give_back(true, false); }
-
-void AcquiredResources::give_back(bool costs, bool quietly) {
-  std::exception_ptr first;
-  for (auto held = held_.rbegin(); held != held_.rend(); ++held) {
-    try {
-      held->give_back(costs);
-    } catch (...) {
-      if (!first) first = std::current_exception();
-    }
-  }
-  held_.clear();
-  if (first && !quietly) std::rethrow_exception(first);
-}
-
-std::vector<Slot> AcquiredResources::slots() const {
-  std::vector<Slot> slots;
-  for (const Held& held : held_) {
-    if (held.reservation) slots.push_back({held.slot.slot_index, held.slot.fence, TimePoint{Duration{held.slot.expires_at}}});
-  }
-  return slots;
-}
-
-ScopedAcquire::~ScopedAcquire() {
-  if (!refunds_) return;
-  try {
-    limiter_.refund(decision_);
-  } catch (...) {
-    // What is not given back now comes back with time.
-  }
-}
-
 struct RateLimitRegistry::Inside {
   std::shared_ptr<Backend> backend;
   RegistryOptions options;
@@ -177,21 +43,20 @@ struct RateLimitRegistry::Inside {
   // What keyed references were seen, by base name: two of one name have to be the same.
   std::map<std::string, LimiterManager, std::less<>> keyed_limits;
   std::map<std::string, ConcurrencyReservation, std::less<>> keyed_reservations;
-  KeysInUse limit_keys;
-  KeysInUse reservation_keys;
+  detail::KeysInUse limit_keys;
+  detail::KeysInUse reservation_keys;
 
-  Micros now() const { return default_clock_of().now(); }
-  const Clock& default_clock_of() const { return backend->clock(); }
+  Micros now() const { return backend->clock().now(); }
 
   auto forget_limit() {
-    return [this](const KeysInUse::Key& k) {
+    return [this](const detail::KeysInUse::Key& k) {
       const auto found = keyed_limits.find(k.base);
       return found == keyed_limits.end() || found->second.forget(k.key);
     };
   }
 
   auto forget_reservation() {
-    return [this](const KeysInUse::Key& k) {
+    return [this](const detail::KeysInUse::Key& k) {
       const auto found = keyed_reservations.find(k.base);
       return found == keyed_reservations.end() || found->second.backend()->forget_slots(found->second.definition(), k.key);
     };
@@ -226,7 +91,7 @@ struct RateLimitRegistry::Inside {
     if (const auto* name = std::get_if<std::string>(&entry)) return wanted_slot(*name);
     const auto& ref = std::get<AnyKeyedReservationRef>(entry);
     ConcurrencyReservation& pool = pool_of(ref);
-    if (!reservation_keys.use({ref.definition->name, key, 0, pool.backend()}, options.max_keyed_reservations, now(),
+    if (!reservation_keys.use({ref.definition->name, key, 0}, options.max_keyed_reservations, now(),
                               options.keyed_idle.count(), forget_reservation())) {
       throw ReservationUnavailable(ref.definition->name, kDefaultReservationBackoff);
     }
@@ -241,7 +106,7 @@ struct RateLimitRegistry::Inside {
     }
     const auto& ref = std::get<AnyKeyedRateLimitRef>(entry);
     LimiterManager& manager = manager_of(ref);
-    if (!limit_keys.use({ref.definition->name, key, 0, manager.backend()}, options.max_keyed_rate_limits, now(), options.keyed_idle.count(),
+    if (!limit_keys.use({ref.definition->name, key, 0}, options.max_keyed_rate_limits, now(), options.keyed_idle.count(),
                         forget_limit())) {
       throw ReservationUnavailable(ref.definition->name, kDefaultReservationBackoff);
     }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string_view>
 
 #include "taskq/backend.hpp"
@@ -18,6 +19,7 @@ class MemoryBackend final : public Backend {
   const Clock& clock() const noexcept override { return *clock_; }
   Answer run(const Request& request) override;
   SlotAnswer run_slot(const SlotRequest& request) override;
+  GroupAnswer acquire_all(std::span<const GroupItem> items) override;
   std::shared_ptr<detail::MemoryBucket> direct(const LimitDefinition& limit) override;
   std::shared_ptr<detail::KeyTable> direct_keys(const LimitDefinition& limit, std::size_t max_keys) override;
   bool forget_slots(const ReservationDefinition& reservation, std::string_view key) override;

@@ -35,7 +35,7 @@ struct HugeAllocator {
 
   void deallocate(T* memory, std::size_t count) noexcept {
     const std::size_t bytes = count * sizeof(T);
-    ::operator delete(memory, bytes, alignment(bytes));
+    ::operator delete(memory, alignment(bytes));
   }
 
   bool operator==(const HugeAllocator&) const noexcept = default;

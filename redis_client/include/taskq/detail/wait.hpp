@@ -34,6 +34,9 @@ Micros checked_wait(const LimitDefinition& limit, Duration wait);
 // Throws InvalidArgument unless there is a queue of time.
 void check_reservable(const LimitDefinition& limit);
 
+// How long until this one of several would be given, as it is now; 0: now. Nothing is taken.
+Micros wait_for(Backend& backend, const GroupItem& item);
+
 // How long to sleep before the next attempt; kNever: do not try again.
 inline Micros nap(const Answer& answer, Micros left) noexcept {
   const Micros retry = answer.decision.retry_after;
