@@ -57,7 +57,8 @@ Decision Limiter::reserve(double cost, Duration max_wait) {
 
 Decision Limiter::wait(double cost, Duration timeout, std::stop_token stop) {
   const std::int64_t units = cost_units(*definition_, cost);
-  return detail::wait(*backend_, *definition_, units, detail::checked_wait(*definition_, timeout), stop, [this](const Request& r) { return run(r); });
+  return detail::wait(*backend_, *definition_, units, detail::checked_wait(*definition_, timeout), stop,
+                      [this](const Request& r) { return run(r); });
 }
 
 Decision Limiter::charge(double cost) {

@@ -102,7 +102,7 @@ struct RateLimitRegistry::Inside {
     if (const auto* name = std::get_if<std::string>(&entry)) {
       const auto found = limits.find(*name);
       if (found == limits.end()) throw NotFound("there is no rate limit \"" + *name + "\"");
-      return checked({.backend = found->second.backend(), .limit = found->second.shared_definition(), .reservation = nullptr, .key = {}, .answer = {}, .slot = {}});
+      return checked(limit_of(found->second.backend(), found->second.shared_definition(), {}));
     }
     const auto& ref = std::get<AnyKeyedRateLimitRef>(entry);
     LimiterManager& manager = manager_of(ref);
@@ -110,7 +110,7 @@ struct RateLimitRegistry::Inside {
                         forget_limit())) {
       throw ReservationUnavailable(ref.definition->name, kDefaultReservationBackoff);
     }
-    return checked({.backend = manager.backend(), .limit = manager.shared_definition(), .reservation = nullptr, .key = key, .answer = {}, .slot = {}});
+    return checked(limit_of(manager.backend(), manager.shared_definition(), key));
   }
 
   AcquiredResources::Held wanted_slot(const std::string& name) {
@@ -122,6 +122,10 @@ struct RateLimitRegistry::Inside {
             .key = {},
             .answer = {},
             .slot = {}};
+  }
+
+  static AcquiredResources::Held limit_of(std::shared_ptr<Backend> on, std::shared_ptr<const LimitDefinition> limit, std::string key) {
+    return {.backend = std::move(on), .limit = std::move(limit), .reservation = nullptr, .key = std::move(key), .answer = {}, .slot = {}};
   }
 
   static AcquiredResources::Held checked(AcquiredResources::Held held) {
@@ -140,8 +144,8 @@ RateLimitRegistry::~RateLimitRegistry() = default;
 void RateLimitRegistry::add(const Limiter& limiter) {
   const std::lock_guard lock(inside_->mutex);
   const auto [found, added] = inside_->limits.try_emplace(limiter.name(), limiter);
-  const bool same = found->second.definition().same_as(limiter.definition()) && found->second.backend()->store() == limiter.backend()->store();
-  if (!same) throw InvalidArgument("limit \"" + limiter.name() + "\" is there already, with another definition");
+  const bool same_store = found->second.backend()->store() == limiter.backend()->store();
+  if (!same_store || !found->second.definition().same_as(limiter.definition())) throw InvalidArgument("limit \"" + limiter.name() + "\" is there already, with another definition");
 }
 
 void RateLimitRegistry::add(const ConcurrencyReservation& reservation) {

@@ -12,6 +12,9 @@
 namespace taskq {
 
 struct SlotKeeper::Kept::State {
+  State(ConcurrencyReservation r, Slot taken, std::string of_key, std::function<void()> when_lost)
+      : reservation(std::move(r)), slot(taken), key(std::move(of_key)), on_lost(std::move(when_lost)) {}
+
   ConcurrencyReservation reservation;
   Slot slot;
   std::string key;

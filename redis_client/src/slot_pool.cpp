@@ -81,7 +81,9 @@ SlotAnswer SlotPool::renew(const SlotRequest& request, Micros now) {
 }
 
 SlotAnswer SlotPool::peek(Micros now) const {
-  return {.expires_at = leases_.empty() ? 0 : leases_.begin()->first, .retry_after = wait_for_room(now), .held = static_cast<int>(leases_.size())};
+  return {.expires_at = leases_.empty() ? 0 : leases_.begin()->first,
+          .retry_after = wait_for_room(now),
+          .held = static_cast<int>(leases_.size())};
 }
 
 // Slots above the wanted number go as soon as they are free.

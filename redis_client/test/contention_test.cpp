@@ -76,7 +76,7 @@ LimitDefinition bucket_of(double capacity, double rate) {
 
 }  // namespace
 
-TEST_CASE("a bucket that refills under contention admits exactly burst + rate * elapsed") {
+TEST_CASE("a bucket that refills under contention admits exactly burst + rate * elapsed", "[threads]") {
   const LimitDefinition limit = bucket_of(100, 200'000);
   const SteadyClock steady;
   detail::MemoryBucket best(limit, steady);
@@ -88,7 +88,7 @@ TEST_CASE("a bucket that refills under contention admits exactly burst + rate * 
   contend(fast, limit.limit, limit.one, 20'000);
 }
 
-TEST_CASE("B059: no oversell") {
+TEST_CASE("B059: no oversell", "[threads]") {
   TokenBucket quota("quota", {.capacity = 100});
   std::atomic<int> allowed = 0;
   in_threads(20, [&](int) {
@@ -97,7 +97,7 @@ TEST_CASE("B059: no oversell") {
   CHECK(allowed == 100);
 }
 
-TEST_CASE("fixed windows and logs admit exactly their limit under contention") {
+TEST_CASE("fixed windows and logs admit exactly their limit under contention", "[threads]") {
   FixedWindow fixed("fixed", {.max_requests = 1000, .window = 1h});
   SlidingWindow log("log", {.max_requests = 1000, .window = 1h});
   SlidingWindow counter("counter", {.max_requests = 1000, .window = 1h}, SlidingStyle::counter);
@@ -114,7 +114,7 @@ TEST_CASE("fixed windows and logs admit exactly their limit under contention") {
   CHECK(by_counter == 1000);
 }
 
-TEST_CASE("acquires, refunds, settlements and looks contend and lose nothing") {
+TEST_CASE("acquires, refunds, settlements and looks contend and lose nothing", "[threads]") {
   TokenBucket quota("quota", {.capacity = 1000});
   in_threads(kThreads, [&](int) {
     for (int i = 0; i < 2000; ++i) {
@@ -128,7 +128,7 @@ TEST_CASE("acquires, refunds, settlements and looks contend and lose nothing") {
   CHECK(quota.remaining() == 1000);
 }
 
-TEST_CASE("B060: a key that many use first at once") {
+TEST_CASE("B060: a key that many use first at once", "[threads]") {
   LimiterManager users(TokenBucket("users", {.capacity = 5}));
   std::atomic<int> allowed = 0;
   in_threads(20, [&](int) { allowed += users.acquire("new").allowed() ? 1 : 0; });
@@ -136,7 +136,7 @@ TEST_CASE("B060: a key that many use first at once") {
   CHECK(users.size() == 1);
 }
 
-TEST_CASE("keys come, are swept and come back while threads spend: none gets more than its quota") {
+TEST_CASE("keys come, are swept and come back while threads spend: none gets more than its quota", "[threads]") {
   LimiterManager users(TokenBucket("users", {.capacity = 3}), {.max_keys = 64});
   std::atomic<int> allowed = 0;
   in_threads(kThreads, [&](int thread) {
@@ -150,7 +150,7 @@ TEST_CASE("keys come, are swept and come back while threads spend: none gets mor
   CHECK(users.size() == 64);
 }
 
-TEST_CASE("B057: slots are never denied while one is free, and never held twice") {
+TEST_CASE("B057: slots are never denied while one is free, and never held twice", "[threads]") {
   ConcurrencyReservation slots("slots", {.slots = 8, .lease = 30s});
   std::atomic<int> denied = 0, twice = 0;
   std::array<std::atomic<int>, 8> held{};

@@ -49,7 +49,7 @@ TEST_CASE("B044: NUL is refused, all other bytes are distinct keys") {
 TEST_CASE("B043: long keys that differ in their last byte are distinct") {
   on_every_backend([](Subject& s) {
     LimiterManager manager = users(s, {.capacity = 1});
-    for (const std::size_t size : {14, 15, 16, 17, 31, 300, 1024}) {
+    for (const std::size_t size : {14u, 15u, 16u, 17u, 31u, 300u, 1024u}) {
       std::string key(size, 'x');
       CHECK(manager.acquire(key).allowed());
       key.back() = 'y';

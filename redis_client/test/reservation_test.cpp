@@ -133,7 +133,7 @@ TEST_CASE("keys of a reservation have slots of their own") {
   });
 }
 
-TEST_CASE("B058: two freed at once let two in") {
+TEST_CASE("B058: two freed at once let two in", "[threads]") {
   ConcurrencyReservation r("slots", {.slots = 2, .lease = 30s});
   const Slot a = r.acquire("job", "A"), b = r.acquire("job", "B");
   auto first = std::async(std::launch::async, [&] { return r.wait("job", "C").allowed; });
@@ -159,7 +159,7 @@ TEST_CASE("waiting for a slot ends at its deadline, and when stopped") {
   CHECK_THROWS_AS(r.wait("job", "B", -1us), InvalidArgument);
 }
 
-TEST_CASE("a keeper renews slots, and tells when a lease is lost") {
+TEST_CASE("a keeper renews slots, and tells when a lease is lost", "[threads]") {
   const Subject s = memory_subject();
   ConcurrencyReservation r = slots(s, 1, 30s);
   const Slot a = r.acquire("job", "A");

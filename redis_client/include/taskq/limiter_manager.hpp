@@ -23,7 +23,7 @@
 namespace taskq {
 
 struct ManagerOptions {
-  std::size_t max_keys = 0;  // 0: no bound
+  std::size_t max_keys = 0;  // 0: no bound; of managers that share a limit on one backend, the first sets it
 };
 
 class LimiterManager {

@@ -27,7 +27,11 @@ struct AcquiredResources::Held {
 
   void give_back(bool cost) const {
     if (reservation) {
-      backend->run_slot({.op = SlotOp::release, .reservation = reservation.get(), .key = key, .slot_index = slot.slot_index, .fence = slot.fence});
+      SlotRequest release = slot_request({}, {});
+      release.op = SlotOp::release;
+      release.slot_index = slot.slot_index;
+      release.fence = slot.fence;
+      backend->run_slot(release);
     } else if (cost && answer.reason == Reason::ok) {
       Request request = detail::giving_back(*limit, answer, limit->one);
       request.key = key;

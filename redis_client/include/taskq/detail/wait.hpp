@@ -48,7 +48,8 @@ inline Micros nap(const Answer& answer, Micros left) noexcept {
 
 // After an allowed answer the caller may go: its place in time has come. If it is stopped while it waits for that, the place is given back.
 template <class Run>
-Decision wait(const Backend& backend, const LimitDefinition& limit, std::int64_t cost, Micros timeout, const std::stop_token& stop, Run&& run) {
+Decision wait(const Backend& backend, const LimitDefinition& limit, std::int64_t cost, Micros timeout, const std::stop_token& stop,
+              Run&& run) {
   const Clock& clock = backend.clock();
   const Micros until = ratelimit::saturating_add(clock.now(), timeout);
   for (;;) {
@@ -65,7 +66,8 @@ Decision wait(const Backend& backend, const LimitDefinition& limit, std::int64_t
       return {limit, answer, cost};
     }
     // reserve answers when it would have found a place within max_wait; whoever stops waiting wants to know when it could go.
-    if (answer.reason == Reason::limited) answer.decision.retry_after = ratelimit::saturating_add(answer.decision.retry_after, request.max_wait);
+    Micros& retry_after = answer.decision.retry_after;
+    if (answer.reason == Reason::limited) retry_after = ratelimit::saturating_add(retry_after, request.max_wait);
     const Micros sleep = nap(answer, left);
     if (sleep == ratelimit::kNever || !clock.sleep(Duration{sleep}, stop)) return {limit, answer, cost};
   }
