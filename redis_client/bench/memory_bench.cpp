@@ -2,8 +2,11 @@
 #include <benchmark/benchmark.h>
 
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "taskq/fixed_window.hpp"
+#include "taskq/limiter_manager.hpp"
 #include "taskq/memory_backend.hpp"
 #include "taskq/token_bucket.hpp"
 
@@ -51,8 +54,34 @@ void two_threads(benchmark::State& state) {
   for (auto _ : state) benchmark::DoNotOptimize(hot_bucket().acquire());
 }
 
+// Keys in an order that no cache foresees.
+const std::vector<std::string>& shuffled_keys(std::size_t count) {
+  static std::vector<std::string> keys;
+  if (keys.size() == count) return keys;
+  keys.clear();
+  for (std::size_t i = 0; i < count; ++i) keys.push_back("user:" + std::to_string(i));
+  std::uint64_t random = 1;
+  for (std::size_t i = count; i > 1; --i) {
+    random = random * 6364136223846793005u + 1442695040888963407u;
+    std::swap(keys[i - 1], keys[(random >> 33) % i]);
+  }
+  return keys;
+}
+
+void keyed(benchmark::State& state) {
+  const auto& keys = shuffled_keys(static_cast<std::size_t>(state.range(0)));
+  taskq::LimiterManager users(taskq::TokenBucket("users", {.capacity = 1e9, .refill_per_second = 1e9}, memory<taskq::TscClock>()));
+  for (const std::string& key : keys) users.acquire(key);
+  std::size_t next = 0;
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(users.acquire(keys[next]));
+    if (++next == keys.size()) next = 0;
+  }
+}
+
 }  // namespace
 
+BENCHMARK(keyed)->Arg(1'000)->Arg(1'000'000);
 BENCHMARK(clock_read<taskq::TscClock>);
 BENCHMARK(bucket_allows<taskq::TscClock>);
 BENCHMARK(bucket_denies<taskq::TscClock>);

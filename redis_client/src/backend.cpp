@@ -19,7 +19,11 @@ const Clock& Backend::clock() const noexcept {
   return *clock;
 }
 
-std::shared_ptr<detail::MemoryBucket> Backend::direct(const std::shared_ptr<const LimitDefinition>&) { return nullptr; }
+std::shared_ptr<detail::MemoryBucket> Backend::direct(const LimitDefinition&) { return nullptr; }
+
+std::shared_ptr<detail::KeyTable> Backend::direct_keys(const LimitDefinition&, std::size_t) { return nullptr; }
+
+bool Backend::forget_slots(const ReservationDefinition&, std::string_view) { return true; }
 
 std::vector<Answer> Backend::run_many(std::span<const Request> requests) {
   std::vector<Answer> answers;
@@ -27,6 +31,21 @@ std::vector<Answer> Backend::run_many(std::span<const Request> requests) {
   for (const Request& request : requests) answers.push_back(run(request));
   return answers;
 }
+
+namespace detail {
+
+Micros wait_for(Backend& backend, const GroupItem& item) {
+  if (item.slot != nullptr) {
+    SlotRequest look = *item.slot;
+    look.op = SlotOp::peek;
+    return backend.run_slot(look).retry_after;
+  }
+  Request look = *item.limit;
+  look.op = Op::preview;
+  return backend.run(look).decision.retry_after;
+}
+
+}  // namespace detail
 
 namespace {
 
@@ -89,17 +108,6 @@ class Taking {
   std::vector<Undo> undo_;
 };
 
-Micros wait_for(Backend& backend, const GroupItem& item) {
-  if (item.slot != nullptr) {
-    SlotRequest look = *item.slot;
-    look.op = SlotOp::peek;
-    return backend.run_slot(look).retry_after;
-  }
-  Request look = *item.limit;
-  look.op = Op::preview;
-  return backend.run(look).decision.retry_after;
-}
-
 Micros last_wait(const GroupItem& item, const GroupAnswer& group) {
   return item.slot != nullptr ? group.slots.back().retry_after : group.limits.back().decision.retry_after;
 }
@@ -114,7 +122,7 @@ GroupAnswer Backend::acquire_all(std::span<const GroupItem> items) {
     group.refused_by = static_cast<int>(i);
     group.retry_after = last_wait(items[i], group);
     for (const GroupItem& later : items.subspan(i + 1)) {
-      group.retry_after = ratelimit::larger(group.retry_after, wait_for(*this, later));
+      group.retry_after = ratelimit::larger(group.retry_after, detail::wait_for(*this, later));
     }
     return group;
   }

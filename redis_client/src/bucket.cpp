@@ -155,7 +155,7 @@ bool Bucket::note_once(const Limit& limit, const Taken& taken, Micros now) {
     return g.decided_at == taken.decided_at && g.remaining == taken.remaining;
   });
   if (known) return false;
-  const Micros life = limit.window > 0 ? limit.window * 2 : limit.never_refills() ? ratelimit::kNever : ratelimit::ceil_div(limit.capacity * limit.d, limit.n);
+  const Micros life = limit.window > 0 ? limit.window * 2 : ratelimit::meter::time_to_pay(limit, limit.capacity * limit.d);
   given_back_.push_back({taken.decided_at, taken.remaining, ratelimit::saturating_add(taken.decided_at + taken.delay, life)});
   return true;
 }

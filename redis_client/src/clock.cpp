@@ -2,6 +2,7 @@
 
 #include <time.h>
 
+#include <iterator>
 #include <utility>
 
 #if defined(__x86_64__)
@@ -99,9 +100,9 @@ bool FakeClock::sleep(Duration duration, std::stop_token stop) const {
     moved_.notify_all();
     return true;
   }
-  ++sleepers_;
+  const auto mine = wake_at_.insert(until);
   moved_.wait(lock, stop, [&] { return now() >= until; });
-  --sleepers_;
+  wake_at_.erase(mine);
   return !stop.stop_requested();
 }
 
@@ -119,7 +120,7 @@ void FakeClock::set(TimePoint to) {
 
 int FakeClock::sleepers() const {
   const std::lock_guard lock(mutex_);
-  return sleepers_;
+  return static_cast<int>(std::distance(wake_at_.upper_bound(now()), wake_at_.end()));
 }
 
 std::shared_ptr<const Clock> default_clock() {

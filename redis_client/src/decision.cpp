@@ -58,6 +58,14 @@ Micros policy_window(const ratelimit::Limit& limit) noexcept {
   return limit.n == 0 ? 0 : ratelimit::ceil_div(limit.capacity * limit.d, limit.n);
 }
 
+// Time until one more whole unit can be had, where the decision tells.
+Micros more_after(const ratelimit::Limit& limit, const ratelimit::Decision& d) noexcept {
+  if (limit.kind == Kind::fixed_window) return d.reset_after;
+  if (limit.algorithm() != ratelimit::Algorithm::meter || limit.n == 0 || d.remaining >= limit.capacity * limit.d) return 0;
+  const std::int64_t unit = limit.d * ratelimit::power_of_ten(limit.scale);
+  return ratelimit::ceil_div(unit - d.remaining % unit, limit.n);
+}
+
 }  // namespace
 
 Headers http_headers(const Decision& decision) {
@@ -70,7 +78,8 @@ Headers http_headers(const Decision& decision) {
                            .retry_after = d.retry_after,
                            .reset_after = d.reset_after,
                            .decided_at = d.decided_at,
-                           .window = policy_window(decision.definition().limit)},
+                           .window = policy_window(decision.definition().limit),
+                           .more_after = more_after(decision.definition().limit, d)},
                           [&](std::string_view field, std::string_view value) { headers.emplace_back(field, value); });
   return headers;
 }

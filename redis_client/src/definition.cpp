@@ -90,7 +90,8 @@ LimitDefinition define_bucket(std::string name, Kind kind, const BucketOptions& 
   check_name(name);
   const bool exact = o.refill_period.count() != 0 || o.refill_amount != 0;
   if (exact && o.refill_per_second != 0) {
-    refuse(name, "give the rate once: refill_per_second, or refill_amount and refill_period", "refill_per_second " + number(o.refill_per_second));
+    refuse(name, "give the rate once: refill_per_second, or refill_amount and refill_period",
+           "refill_per_second " + number(o.refill_per_second));
   }
   const auto made = exact ? ratelimit::make_bucket(kind, o.capacity, o.refill_amount, o.refill_period.count())
                           : ratelimit::make_bucket(kind, o.capacity, o.refill_per_second);

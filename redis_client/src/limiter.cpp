@@ -9,27 +9,30 @@
 
 namespace taskq {
 
-namespace {
+namespace detail {
 
-Micros checked_wait(const std::string& name, Duration wait) {
-  if (wait.count() < 0) {
-    throw InvalidArgument("limit \"" + name + "\": a time to wait must not be negative (" + std::to_string(wait.count()) + " us)");
-  }
-  return wait.count();
+Micros checked_wait(const LimitDefinition& limit, Duration wait) {
+  if (wait.count() >= 0) return wait.count();
+  throw InvalidArgument("limit \"" + limit.name + "\": a time to wait must not be negative (" + std::to_string(wait.count()) + " us)");
 }
 
-}  // namespace
+void check_reservable(const LimitDefinition& limit) {
+  if (limit.limit.algorithm() == ratelimit::Algorithm::meter) return;
+  throw InvalidArgument("limit \"" + limit.name + "\": only buckets and sliding windows of style gcra can be reserved");
+}
+
+}  // namespace detail
 
 Limiter::Limiter(LimitDefinition definition, std::shared_ptr<Backend> backend)
     : definition_(std::make_shared<const LimitDefinition>(std::move(definition))),
       backend_(backend ? std::move(backend) : std::make_shared<MemoryBackend>()),
-      bucket_(backend_->direct(definition_)) {}
+      bucket_(backend_->direct(*definition_)) {}
 
 Answer Limiter::run(const Request& request) const { return bucket_ ? bucket_->run(request) : backend_->run(request); }
 
 Decision Limiter::acquire(double cost) {
   const std::int64_t units = cost == 1 && definition_->one > 0 ? definition_->one : cost_units(*definition_, cost);
-  if (bucket_) return {*definition_, bucket_->acquire(units), units};
+  if (bucket_) return {*definition_, units, [&] { return bucket_->acquire(units); }};
   return {*definition_, backend_->run({.op = Op::acquire, .limit = definition_.get(), .cost = units}), units};
 }
 
@@ -45,17 +48,17 @@ State Limiter::peek() const {
 }
 
 Decision Limiter::reserve(double cost, Duration max_wait) {
-  if (definition_->limit.algorithm() != ratelimit::Algorithm::meter) {
-    throw InvalidArgument("limit \"" + name() + "\": only buckets and sliding windows of style gcra can be reserved");
-  }
+  detail::check_reservable(*definition_);
   const std::int64_t units = cost_units(*definition_, cost);
-  const Request request{.op = Op::reserve, .limit = definition_.get(), .cost = units, .max_wait = checked_wait(name(), max_wait)};
+  const Request request{
+      .op = Op::reserve, .limit = definition_.get(), .cost = units, .max_wait = detail::checked_wait(*definition_, max_wait)};
   return {*definition_, run(request), units};
 }
 
 Decision Limiter::wait(double cost, Duration timeout, std::stop_token stop) {
   const std::int64_t units = cost_units(*definition_, cost);
-  return detail::wait(*backend_, *definition_, units, checked_wait(name(), timeout), stop, [this](const Request& r) { return run(r); });
+  return detail::wait(*backend_, *definition_, units, detail::checked_wait(*definition_, timeout), stop,
+                      [this](const Request& r) { return run(r); });
 }
 
 Decision Limiter::charge(double cost) {
@@ -63,11 +66,7 @@ Decision Limiter::charge(double cost) {
   return {*definition_, run({.op = Op::charge, .limit = definition_.get(), .cost = units}), units};
 }
 
-double Limiter::refund(const Decision& decision) {
-  if (!detail::took(decision)) return 0;
-  const Request request{.op = Op::give_back, .limit = definition_.get(), .cost = 0, .taken = detail::taken_by(decision.answer(), decision.cost_units()), .id = decision.answer().id};
-  return static_cast<double>(run(request).given_back) / definition_->grains_per_unit;
-}
+double Limiter::refund(const Decision& decision) { return settle(decision, 0); }
 
 double Limiter::refund(double cost) {
   const std::int64_t units = cost_units(*definition_, cost, false);
@@ -78,7 +77,9 @@ double Limiter::refund(double cost) {
 double Limiter::settle(const Decision& decision, double actual_cost) {
   const std::int64_t actual = actual_cost == 0 ? 0 : cost_units(*definition_, actual_cost, false);
   if (!detail::took(decision)) return 0;
-  const Request request{.op = Op::settle, .limit = definition_.get(), .cost = actual, .taken = detail::taken_by(decision.answer(), decision.cost_units()), .id = decision.answer().id};
+  Request request = detail::giving_back(*definition_, decision.answer(), decision.cost_units());
+  request.op = Op::settle;
+  request.cost = actual;
   return static_cast<double>(run(request).given_back) / definition_->grains_per_unit;
 }
 
@@ -89,7 +90,7 @@ void Limiter::pause(TimePoint until) {
 }
 
 void Limiter::pause(Duration how_long) {
-  const Micros length = checked_wait(name(), how_long);
+  const Micros length = detail::checked_wait(*definition_, how_long);
   pause(TimePoint{Duration{ratelimit::saturating_add(backend_->clock().now(), length)}});
 }
 

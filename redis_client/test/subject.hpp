@@ -16,15 +16,16 @@ struct Subject {
   std::string name;
   std::shared_ptr<FakeClock> clock;
   std::shared_ptr<Backend> backend;
+  std::function<Subject()> again;  // another fresh one
 };
 
-// To run the contract on another backend, add it here.
-inline std::vector<std::function<Subject()>> subjects() {
-  return {[] {
-    const auto clock = std::make_shared<FakeClock>();
-    return Subject{"memory", clock, std::make_shared<MemoryBackend>(clock)};
-  }};
+inline Subject memory_subject() {
+  const auto clock = std::make_shared<FakeClock>();
+  return {"memory", clock, std::make_shared<MemoryBackend>(clock), memory_subject};
 }
+
+// To run the contract on another backend, add it here.
+inline std::vector<std::function<Subject()>> subjects() { return {memory_subject}; }
 
 // Runs `body` once on every backend.
 template <class Body>

@@ -20,6 +20,7 @@
 namespace taskq {
 
 namespace detail {
+class KeyTable;
 class MemoryBucket;
 }
 
@@ -114,7 +115,13 @@ class Backend {
   virtual GroupAnswer acquire_all(std::span<const GroupItem> items);
 
   // The memory backend's bucket of a limit that is not keyed, for calls without a virtual function; others have none.
-  virtual std::shared_ptr<detail::MemoryBucket> direct(const std::shared_ptr<const LimitDefinition>& limit);
+  virtual std::shared_ptr<detail::MemoryBucket> direct(const LimitDefinition& limit);
+
+  // The same for the keys of a limit that is keyed. max_keys 0: no bound; whoever asks first for a limit sets it.
+  virtual std::shared_ptr<detail::KeyTable> direct_keys(const LimitDefinition& limit, std::size_t max_keys);
+
+  // A reservation's key is not used any more: what is kept for it here may go if no slot is held. True if it did.
+  virtual bool forget_slots(const ReservationDefinition& reservation, std::string_view key);
 
  protected:
   Backend() = default;

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <stop_token>
 
 #include "taskq_ratelimit/micros.hpp"
@@ -108,7 +109,7 @@ class FakeClock final : public Clock {
   // From now on whoever sleeps moves the clock, so that nothing ever waits. For tests with one thread.
   void move_when_slept_on(bool on) noexcept { moved_by_sleepers_ = on; }
 
-  // How many threads sleep on this clock now.
+  // How many threads sleep on this clock now and would go on sleeping.
   int sleepers() const;
 
  private:
@@ -118,7 +119,7 @@ class FakeClock final : public Clock {
   std::atomic<bool> moved_by_sleepers_ = false;
   mutable std::mutex mutex_;
   mutable std::condition_variable_any moved_;
-  mutable int sleepers_ = 0;
+  mutable std::multiset<Micros> wake_at_;
 };
 
 // The clock of limiters that were given none: one SteadyClock for the program.

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -42,6 +43,12 @@ class Decision {
  public:
   Decision(const LimitDefinition& definition, const Answer& answer, std::int64_t cost) noexcept
       : answer_(answer), cost_(cost), grains_per_unit_(definition.grains_per_unit), definition_(&definition) {}
+
+  // The same, the answer being made in place: a copy of what was just written would be half of what a denial costs.
+  template <class Make>
+    requires std::is_invocable_r_v<Answer, Make>
+  Decision(const LimitDefinition& definition, std::int64_t cost, Make&& make)
+      : answer_(make()), cost_(cost), grains_per_unit_(definition.grains_per_unit), definition_(&definition) {}
 
   bool allowed() const noexcept { return answer_.decision.allowed; }
   explicit operator bool() const noexcept { return allowed(); }

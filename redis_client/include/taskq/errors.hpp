@@ -4,6 +4,7 @@
 //   ├── InvalidArgument          a definition, a cost, a name, a key that can never be right (also: another definition under a name)
 //   ├── NotFound                 no limit or reservation of this name
 //   ├── ReservationUnavailable   acquire_for_actor or ConcurrencyReservation::acquire was denied; come back after retry_after
+//   ├── Cancelled                the caller asked to stop; what had been taken was given back
 //   ├── PayloadValidationError   a payload does not describe what a keyed reference needs; trying again does not help
 //   ├── BackendError             the store answered with an error, or not understandably
 //   ├── ConnectionError          the store cannot be reached, or hung up; then it is not known whether the call took effect
@@ -27,6 +28,11 @@ class InvalidArgument : public Error {
 };
 
 class NotFound : public Error {
+ public:
+  using Error::Error;
+};
+
+class Cancelled : public Error {
  public:
   using Error::Error;
 };

@@ -2,10 +2,9 @@
 // child has a copy of its own). Thread-safety: all functions, any thread.
 #pragma once
 
-#include <map>
 #include <memory>
-#include <mutex>
-#include <string>
+#include <span>
+#include <string_view>
 
 #include "taskq/backend.hpp"
 
@@ -20,13 +19,18 @@ class MemoryBackend final : public Backend {
   const Clock& clock() const noexcept override { return *clock_; }
   Answer run(const Request& request) override;
   SlotAnswer run_slot(const SlotRequest& request) override;
-  std::shared_ptr<detail::MemoryBucket> direct(const std::shared_ptr<const LimitDefinition>& limit) override;
+  GroupAnswer acquire_all(std::span<const GroupItem> items) override;
+  std::shared_ptr<detail::MemoryBucket> direct(const LimitDefinition& limit) override;
+  std::shared_ptr<detail::KeyTable> direct_keys(const LimitDefinition& limit, std::size_t max_keys) override;
+  bool forget_slots(const ReservationDefinition& reservation, std::string_view key) override;
 
  private:
   struct Limits;
+  struct Slots;
 
   std::shared_ptr<const Clock> clock_;
   std::unique_ptr<Limits> limits_;
+  std::unique_ptr<Slots> slots_;
 };
 
 }  // namespace taskq

@@ -28,6 +28,15 @@ inline Request giving_back(const LimitDefinition& limit, const Answer& answer, s
   return {.op = Op::give_back, .limit = &limit, .cost = 0, .taken = taken_by(answer, cost), .id = answer.id};
 }
 
+// A time that somebody is ready to wait. Throws InvalidArgument if it is negative.
+Micros checked_wait(const LimitDefinition& limit, Duration wait);
+
+// Throws InvalidArgument unless there is a queue of time.
+void check_reservable(const LimitDefinition& limit);
+
+// How long until this one of several would be given, as it is now; 0: now. Nothing is taken.
+Micros wait_for(Backend& backend, const GroupItem& item);
+
 // How long to sleep before the next attempt; kNever: do not try again.
 inline Micros nap(const Answer& answer, Micros left) noexcept {
   const Micros retry = answer.decision.retry_after;
@@ -39,7 +48,8 @@ inline Micros nap(const Answer& answer, Micros left) noexcept {
 
 // After an allowed answer the caller may go: its place in time has come. If it is stopped while it waits for that, the place is given back.
 template <class Run>
-Decision wait(const Backend& backend, const LimitDefinition& limit, std::int64_t cost, Micros timeout, const std::stop_token& stop, Run&& run) {
+Decision wait(const Backend& backend, const LimitDefinition& limit, std::int64_t cost, Micros timeout, const std::stop_token& stop,
+              Run&& run) {
   const Clock& clock = backend.clock();
   const Micros until = ratelimit::saturating_add(clock.now(), timeout);
   for (;;) {
@@ -56,7 +66,8 @@ Decision wait(const Backend& backend, const LimitDefinition& limit, std::int64_t
       return {limit, answer, cost};
     }
     // reserve answers when it would have found a place within max_wait; whoever stops waiting wants to know when it could go.
-    if (answer.reason == Reason::limited) answer.decision.retry_after = ratelimit::saturating_add(answer.decision.retry_after, request.max_wait);
+    Micros& retry_after = answer.decision.retry_after;
+    if (answer.reason == Reason::limited) retry_after = ratelimit::saturating_add(retry_after, request.max_wait);
     const Micros sleep = nap(answer, left);
     if (sleep == ratelimit::kNever || !clock.sleep(Duration{sleep}, stop)) return {limit, answer, cost};
   }
