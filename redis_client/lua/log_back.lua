@@ -39,8 +39,11 @@ end
 
 local stored = redis.call('GET', KEYS[1])
 local window, units = ARGV[1] + 0, ARGV[3] + 0
--- A refund comes after its decision, be it by a microsecond: so no two decisions of a bucket look alike.
-if ARGV[7] ~= '' and ARGV[5] - now <= clock_step then now = math.max(now, ARGV[5] + 1) end
+-- What is given back comes after all that was decided before, be it by a microsecond: so no two decisions of a bucket look alike.
+if ARGV[7] ~= '' or ARGV[2] == 'newest' then
+  local last = math.max(stored and unpack_from('<d', stored) or now, ARGV[5] + 0)
+  if last <= now + clock_step then now = math.max(now, last + 1) end
+end
 local at, start, used, previous, tail, newest = log_advance(stored, KEYS[2], now, window)
 if stored and unpack_from('<d', stored) > at then pull_back(KEYS[2], at) end
 
@@ -73,7 +76,7 @@ else
     start, newest = first_at, last_at
   end
 end
-if stored or given_back ~= 0 then
+if stored or first_time then
   local pause = stored and #stored > 48 and string.sub(stored, 49) or ''
   redis.call('SET', KEYS[1], pack('<dddddd', at, start, used, previous, tail, newest) .. pause, 'PX', ARGV[6])
 end

@@ -135,7 +135,14 @@ void Bucket::after_taking_entries(std::int64_t units) {
   state.newest = entries_->newest_at();
 }
 
+// What is given back comes after all that was decided before, be it by a microsecond: so no two decisions of a bucket look alike.
+Micros Bucket::after_all(Micros decided_at, Micros now) const noexcept {
+  const Micros newest = ratelimit::larger(state.at, decided_at);
+  return ratelimit::clock_was_set_back(newest, now) ? now : ratelimit::larger(now, newest + 1);
+}
+
 Answer Bucket::refund(const Limit& limit, std::int64_t cost, Micros now) {
+  now = after_all(state.at, now);
   take_up(limit, now);
   const State before = state;
   if (entries_) {
@@ -172,8 +179,7 @@ std::int64_t Bucket::settle_log(const Limit& limit, const Request& request, std:
 }
 
 Answer Bucket::settle(const Limit& limit, const Request& request, std::int64_t actual, Micros now) {
-  // A refund comes after its decision, be it by a microsecond: so no two decisions of a bucket look alike.
-  if (!ratelimit::clock_was_set_back(request.taken.decided_at, now)) now = ratelimit::larger(now, request.taken.decided_at + 1);
+  now = after_all(request.taken.decided_at, now);
   if (!note_once(limit, request.taken, now)) return answer_of(described(limit, now));
   take_up(limit, now);
   const State before = state;

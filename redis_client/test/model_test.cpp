@@ -51,6 +51,9 @@ rc::Gen<std::vector<Call>> calls(const ratelimit::Limit& limit, Micros window) {
 // After something was given back: else a later decision may look like an earlier one, and what looks alike is given back once.
 void go_past(FakeClock& clock, Micros at) { clock.set(TimePoint{Duration{ratelimit::larger(clock.now(), at) + 1}}); }
 
+// What is given back comes after what was decided before, unless the clock was set back.
+Micros after_all(Micros newest, Micros now) { return ratelimit::clock_was_set_back(newest, now) ? now : ratelimit::larger(now, newest + 1); }
+
 // What one bucket did, through `run`, compared with the core's.
 template <class Run>
 void replay(const ratelimit::Limit& limit, const std::vector<Call>& script, FakeClock& clock, Run&& run) {
@@ -69,8 +72,7 @@ void replay(const ratelimit::Limit& limit, const std::vector<Call>& script, Fake
       request.taken = detail::taken_by(taken[i].first, costs[i]);
       request.id = taken[i].first.id;
       run(request);
-      const bool stepped = ratelimit::clock_was_set_back(taken[i].second.taken.decided_at, now);
-      model.give_back(stepped ? now : ratelimit::larger(now, taken[i].second.taken.decided_at + 1), taken[i].second);
+      model.give_back(after_all(ratelimit::larger(model.state().at, taken[i].second.taken.decided_at), now), taken[i].second);
       taken.erase(taken.begin() + static_cast<std::ptrdiff_t>(i));
       costs.erase(costs.begin() + static_cast<std::ptrdiff_t>(i));
       go_past(clock, model.state().at);
@@ -84,7 +86,7 @@ void replay(const ratelimit::Limit& limit, const std::vector<Call>& script, Fake
       case Op::peek: theirs = model.peek(now); break;
       case Op::charge: theirs = model.charge(now, cost); break;
       case Op::refund:
-        model.refund(now, cost);
+        model.refund(after_all(model.state().at, now), cost);
         go_past(clock, model.state().at);
         continue;
       default:

@@ -88,8 +88,7 @@ Answer change(Connection& connection, const ChangeOptions& options, const Reques
       Request nothing = request;
       nothing.op = Op::refund;
       nothing.cost = 0;
-      const bool stepped = ratelimit::clock_was_set_back(request.taken.decided_at, seen.now);
-      answer = bucket_of(limit, seen).run(*request.limit, nothing, stepped ? seen.now : ratelimit::larger(seen.now, request.taken.decided_at + 1));
+      answer = bucket_of(limit, seen).run(*request.limit, nothing, seen.now);
       answer.store = Store::redis;
       return answer;
     }

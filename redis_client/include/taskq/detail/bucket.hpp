@@ -42,6 +42,7 @@ class Bucket {
   ratelimit::Outcome outcome(const ratelimit::Limit& limit, Micros now, std::int64_t cost, Micros max_wait) const;
   ratelimit::State advanced(const ratelimit::Limit& limit, Micros now) const;
   ratelimit::Decision described(const ratelimit::Limit& limit, Micros now) const;
+  Micros after_all(Micros decided_at, Micros now) const noexcept;
   void take_up(const ratelimit::Limit& limit, Micros now);
   Answer judge(const LimitDefinition& definition, const Request& request, Micros now, bool take);
   Answer peek(const ratelimit::Limit& limit, std::int64_t cost, Micros now) const;
