@@ -40,7 +40,7 @@ check-headers:
 	  done; \
 	done
 
-include test/unit/unit.mk docs/pictures/pictures.mk
+include test/unit/unit.mk docs/pictures/pictures.mk redis_client/client.mk
 endif
 
 packages:

@@ -1,5 +1,5 @@
--- Twin of log.hpp: skip_left and decide. An entry is a member of a sorted set: its last unit, its cost and its time as doubles; its score
--- is the number of the last unit.
+-- Twin of log.hpp: skip_left and decide. An entry is a member of a sorted set: its last unit, its cost and its time as doubles, then its id (16
+-- bytes); its score is the number of the last unit.
 
 local function reaching(entries, unit, otherwise)
   local found = redis.call('ZRANGEBYSCORE', entries, unit, '+inf', 'LIMIT', 0, 1)
@@ -28,13 +28,18 @@ local function log_skip_left(entries, window, at, start, used, previous, newest)
   return math.min(first_at, at), gone
 end
 
-local function log_take(stored, entries, now, capacity, window, cost)
+local function log_advance(stored, entries, now, window)
   local at, start, used, previous, tail, newest = now, now, 0, 0, 0, now
   if stored then at, start, used, previous, tail, newest = unpack_from('<dddddd', stored) end
   if at > now + clock_step or at < now then at = now end
   if start > at then start = at end
   if newest > at then newest = at end
   start, previous = log_skip_left(entries, window, at, start, used, previous, newest)
+  return at, start, used, previous, tail, newest
+end
+
+-- From the state that log_advance answered.
+local function log_take(entries, capacity, window, cost, at, start, used, previous, tail, newest)
   local live = used - previous
   if live > capacity - cost then
     local must_leave, entry_at = used + cost - capacity, start
@@ -49,7 +54,7 @@ local function log_take(stored, entries, now, capacity, window, cost)
 end
 
 -- Stores the entry that log_take has counted, and deletes some that have left: bounded, so that no call takes long. Answers the new tail.
-local function add_entry(entries, used, cost, at, previous, tail, life)
+local function add_entry(entries, id, used, cost, at, previous, tail, life)
   if previous == used - cost and previous > tail then
     redis.call('UNLINK', entries)
     tail = previous
@@ -57,7 +62,7 @@ local function add_entry(entries, used, cost, at, previous, tail, life)
     tail = math.min(previous, tail + 64)
     redis.call('ZREMRANGEBYSCORE', entries, '-inf', tail)
   end
-  redis.call('ZADD', entries, used, pack('<ddd', used, cost, at))
+  redis.call('ZADD', entries, used, pack('<ddd', used, cost, at) .. id)
   redis.call('PEXPIRE', entries, life)
   return tail
 end
@@ -71,7 +76,7 @@ local function pull_back(entries, at)
       local upto, cost, entry_at = unpack_from('<ddd', member)
       if entry_at <= at then return end
       redis.call('ZREM', entries, member)
-      redis.call('ZADD', entries, upto, pack('<ddd', upto, cost, at))
+      redis.call('ZADD', entries, upto, pack('<ddd', upto, cost, at) .. string.sub(member, 25))
       last = string.format('(%.0f', upto)
     end
     if #some < 100 then return end

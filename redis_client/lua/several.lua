@@ -17,12 +17,19 @@ local function take(i)
     code, retry_after, delay, at, start, used, previous, tail, newest =
       two_counter_take(stored, now, x, y, cost, tonumber(ARGV[a + 4]), ARGV[a + 6] + 0, ARGV[a + 7] + 0)
   else
-    code, retry_after, delay, at, start, used, previous, tail, newest = log_take(stored, entries, now, x, y, cost)
+    at, start, used, previous, tail, newest = log_advance(stored, entries, now, y)
+    code, retry_after, delay, at, start, used, previous, tail, newest = log_take(entries, x, y, cost, at, start, used, previous, tail, newest)
   end
+  if code == 0 and at > now then retry_after = retry_after + (at - now) end  -- for_caller of decision.hpp
   local until_when = -never
   if stored and #stored > 48 then until_when = unpack_from('<d', stored, 49) end
   if until_when > at then
     allowed = false
+    if unpack_from('<d', stored) > at then  -- the clock was set back
+      if code == 1 then used = used - cost end
+      stored = pack('<ddddddd', at, start, used, previous, tail, newest, until_when)
+      redis.call('SET', key, stored, 'KEEPTTL')
+    end
     answers[i] = pack('<ddddddddd', 2, retry_after, now, unpack_from('<dddddd', stored)) .. pack('<d', until_when)
     return
   end
@@ -33,8 +40,10 @@ local function take(i)
   if code == 0 and not stepped then return end
   writes[i] = function()
     if kind == 'l' and stepped then pull_back(entries, at) end
-    if kind == 'l' and code == 1 then tail = add_entry(entries, used, cost, at, previous, tail, life) end
-    redis.call('SET', key, pack('<dddddd', at, start, used, previous, tail, newest), 'PX', life)
+    if kind == 'l' and code == 1 then tail = add_entry(entries, ARGV[a + 6], used, cost, at, previous, tail, life) end
+    local record = pack('<dddddd', at, start, used, previous, tail, newest)
+    if until_when ~= -never then record = record .. pack('<d', until_when) end  -- it is over, unless the clock is set back
+    redis.call('SET', key, record, 'PX', life)
   end
 end
 

@@ -90,7 +90,10 @@ class Bucket {
 
   Answer charge(Micros now, double cost) {
     const std::int64_t u = units(cost, limit().scale);
-    if (is_log()) return answer(log_.charge(now, u), u, log_.last_id());
+    if (is_log()) {
+      const Decision d = log_.charge(now, u);
+      return answer(d, u, log_.last_id());
+    }
     const Outcome outcome = ratelimit::charge(limit(), state_, now, u);
     state_ = outcome.next;
     return answer(outcome.decision, u);

@@ -85,6 +85,7 @@ std::vector<std::string> arguments(const Limit& limit, std::int64_t cost, Micros
     case Algorithm::two_counter:
       all = {text(limit.capacity), text(limit.window), text(cost), anchor, life, text(limit.tick), text(two_counter::window_ticks(limit))};
       break;
+    case Algorithm::log: all = {text(limit.capacity), text(limit.window), text(cost), anchor, life, std::string(16, 'i')}; break;
     default: all = {text(limit.capacity), text(limit.window), text(cost), anchor, life};
   }
   while (padded && all.size() < 7) all.emplace_back();
@@ -140,7 +141,7 @@ Micros scale_of(const Limit& limit) {
   return limit.n == 0 ? 1'000'000 : larger(1, limit.capacity * limit.d / limit.n);
 }
 
-Micros next_time(Engine& random, const Limit& limit, Micros now) {
+Micros any_time_after(Engine& random, const Limit& limit, Micros now) {
   switch (between(random, 0, 19)) {
     case 0: return now - 1'000'000 - spread(random, 10'000'000'000);                      // set back
     case 1: return larger(0, now - between(random, 1, 1'000'000));                        // jitter
@@ -149,6 +150,9 @@ Micros next_time(Engine& random, const Limit& limit, Micros now) {
     default: return now + between(random, 0, larger(1, scale_of(limit) / between(random, 1, 20)));
   }
 }
+
+// Below 2^52, as real times are.
+Micros next_time(Engine& random, const Limit& limit, Micros now) { return larger(0, smaller(any_time_after(random, limit, now), kMaxProduct)); }
 
 struct Model {
   Limit limit;
@@ -176,11 +180,9 @@ struct Model {
   }
 };
 
-void same(const Limit& limit, const Answer& answer, const Outcome& outcome, Micros now) {
+void same(const Limit& limit, const Answer& answer, const Outcome& outcome) {
   CHECK(answer.outcome.decision.allowed == outcome.decision.allowed);
-  Outcome told = answer.outcome;
-  told.decision.decided_at = told.next.at;
-  told = for_caller(told, now);
+  const Outcome& told = answer.outcome;
   CHECK(told.decision.retry_after == outcome.decision.retry_after);
   CHECK(told.decision.delay == outcome.decision.delay);
   CHECK(told.next.at == outcome.next.at);
@@ -237,7 +239,7 @@ TEST_CASE("each script is the core's twin") {
         const Outcome outcome = model.take(now, cost, max_wait);
         INFO(name_of(model.limit.algorithm()) << " capacity " << model.limit.capacity << " n " << model.limit.n << " d " << model.limit.d << " window "
              << model.limit.window << " tick " << model.limit.tick << " cost " << cost << " max_wait " << max_wait << " now " << now << " step " << step);
-        same(model.limit, answer, outcome, now);
+        same(model.limit, answer, outcome);
         model.keep(outcome, cost);
       }
     }
@@ -264,7 +266,7 @@ TEST_CASE("several at once: all or nothing, or each on its own") {
       for (Member& m : members) allowed = (outcomes.push_back(m.model.take(now, m.cost, 0)), outcomes.back().decision.allowed) && allowed;
       for (std::size_t i = 0; i < members.size(); ++i) {
         INFO("member " << i << " step " << step << " all " << all);
-        same(members[i].model.limit, answer_of(reply.substr(80 * i, 80)), outcomes[i], now);
+        same(members[i].model.limit, answer_of(reply.substr(80 * i, 80)), outcomes[i]);
         if (!all || allowed || !outcomes[i].decision.allowed) members[i].model.keep(outcomes[i], members[i].cost);
       }
     }
@@ -292,5 +294,4 @@ TEST_CASE("a paused bucket is denied, keeps its state, and opens by itself") {
   CHECK(denied.outcome.next.used == 1000);
   CHECK(server.ask({"GET", "paused"}) == record);
   CHECK(ask(5000).code == 1);
-  CHECK(server.ask({"GET", "paused"}).size() == 48);
 }

@@ -1,0 +1,11 @@
+# Writes the Lua files of a folder into one header, as string literals: cmake -DFOLDER=... -DHEADER=... -P embed_lua.cmake
+file(GLOB files ${FOLDER}/*.lua)
+list(SORT files)
+set(text "// Made from redis_client/lua by embed_lua.cmake.\n#pragma once\n\n#include <string_view>\n\nnamespace taskq::lua {\n\n")
+foreach(file ${files})
+  get_filename_component(name ${file} NAME_WE)
+  file(READ ${file} source)
+  string(APPEND text "inline constexpr std::string_view ${name} = R\"lua(${source})lua\";\n\n")
+endforeach()
+string(APPEND text "}  // namespace taskq::lua\n")
+file(WRITE ${HEADER} "${text}")
