@@ -15,14 +15,7 @@ local function two_counter_wait(capacity, window, tick, ticks, cost, at, start, 
 end
 
 local function two_counter_take(stored, now, capacity, window, cost, anchor, tick, ticks)
-  local at, start, used, previous, tail, newest = now, nil, 0, 0, 0, now
-  if stored then
-    at, start, used, previous, tail, newest = unpack_from('<dddddd', stored)
-  else
-    start = fresh_window(now, window, anchor)
-  end
-  if at > now + clock_step or at < now then at = now end
-  if newest > at then newest = at end
+  local at, start, used, previous, newest = window_state(stored, now, window, anchor)
   if at < start or at - start >= window then
     local first = window_holding(at, start, window)
     if at > start then
