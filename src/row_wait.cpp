@@ -1,6 +1,7 @@
 #include "row_wait.hpp"
 
 #include "settings.hpp"
+#include "subtransaction.hpp"
 #include "taskq_ratelimit/micros.hpp"
 
 #include "pg.hpp"
@@ -41,8 +42,7 @@ void turn_or_nap(Patience& patience) {
 bool wait_in_lock_manager(TransactionId other, Relation table, ItemPointer row, int timeout) {
   const bool ours = timeout > 0 && (LockTimeout == 0 || timeout < LockTimeout);
   const int callers_timeout = LockTimeout;
-  MemoryContext context = CurrentMemoryContext;
-  ResourceOwner owner = CurrentResourceOwner;
+  const SubtransactionStart start;
   volatile bool ended = true;
   BeginInternalSubTransaction(nullptr);
   PG_TRY();
@@ -55,19 +55,12 @@ bool wait_in_lock_manager(TransactionId other, Relation table, ItemPointer row, 
   PG_CATCH();
   {
     LockTimeout = callers_timeout;
-    MemoryContextSwitchTo(context);
-    ErrorData* error = CopyErrorData();
-    FlushErrorState();
-    // Also when the error goes on: whoever catches it knows nothing of this subtransaction.
-    RollbackAndReleaseCurrentSubTransaction();
-    MemoryContextSwitchTo(context);
-    CurrentResourceOwner = owner;
+    ErrorData* error = start.undo_after_error();
     if (!ours || error->sqlerrcode != ERRCODE_LOCK_NOT_AVAILABLE) ReThrowError(error);
     ended = false;
   }
   PG_END_TRY();
-  MemoryContextSwitchTo(context);
-  CurrentResourceOwner = owner;
+  start.restore();
   return ended;
 }
 

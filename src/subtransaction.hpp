@@ -13,28 +13,41 @@ inline constexpr ratelimit::Micros undo_after = 500'000;  // less than the least
 inline constexpr int most_undone = 3;
 inline constexpr long pause_after_undoing = 20'000;       // microseconds: whoever waits for us goes first
 
-// Runs body() in a subtransaction: kept if it returns true, undone otherwise. An error undoes it and goes on: whoever catches it knows
-// nothing of the subtransaction. What body allocates stays.
-template <class Body>
-bool in_subtransaction(Body body) {
+// Where a subtransaction began: what is current there is current again after it.
+struct SubtransactionStart {
   MemoryContext context = CurrentMemoryContext;
   ResourceOwner owner = CurrentResourceOwner;
+
+  void restore() const {
+    MemoryContextSwitchTo(context);
+    CurrentResourceOwner = owner;
+  }
+
+  // In PG_CATCH: undoes the subtransaction, also where the error is to go on, as whoever catches it knows nothing of it. Answers the error.
+  ErrorData* undo_after_error() const {
+    MemoryContextSwitchTo(context);
+    ErrorData* error = CopyErrorData();
+    FlushErrorState();
+    RollbackAndReleaseCurrentSubTransaction();
+    restore();
+    return error;
+  }
+};
+
+// Runs body() in a subtransaction: kept if it returns true, undone otherwise. An error undoes it and goes on. What body allocates stays.
+template <class Body>
+bool in_subtransaction(Body body) {
+  const SubtransactionStart start;
   volatile bool keep = false;
   BeginInternalSubTransaction(nullptr);
-  MemoryContextSwitchTo(context);
+  MemoryContextSwitchTo(start.context);
   PG_TRY();
   {
     keep = body();
   }
   PG_CATCH();
   {
-    MemoryContextSwitchTo(context);
-    ErrorData* error = CopyErrorData();
-    FlushErrorState();
-    RollbackAndReleaseCurrentSubTransaction();
-    MemoryContextSwitchTo(context);
-    CurrentResourceOwner = owner;
-    ReThrowError(error);
+    ReThrowError(start.undo_after_error());
   }
   PG_END_TRY();
   if (keep) {
@@ -42,8 +55,7 @@ bool in_subtransaction(Body body) {
   } else {
     RollbackAndReleaseCurrentSubTransaction();
   }
-  MemoryContextSwitchTo(context);
-  CurrentResourceOwner = owner;
+  start.restore();
   return keep;
 }
 
